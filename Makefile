@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: MIT
+# gdrcopy: make; make demo; make check; make install prefix=/usr
+ROOT := $(abspath $(dir $(lastword $(MAKEFILE_LIST))))
+include $(ROOT)/mk/version.mk
+include $(ROOT)/mk/arch.mk
+include $(ROOT)/mk/flags.mk
+
+# Results of one variant.  The plain build leaves the library where packagers
+# look for it; sanitizer builds (make VARIANT=asan) have folders of their own.
+VARIANT ?= plain
+ifeq ($(VARIANT),plain)
+TOP := $(ROOT)/build
+LIBOUT := $(ROOT)/src/userspace
+else
+TOP := $(ROOT)/build/$(VARIANT)
+LIBOUT := $(TOP)/lib
+endif
+VARIANT_CFLAGS_plain :=
+VARIANT_CFLAGS_asan := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
+VARIANT_CFLAGS_tsan := -fsanitize=thread
+export COMMONCFLAGS += $(VARIANT_CFLAGS_$(VARIANT))
+
+OBJ := $(TOP)/obj/$(ARCH)
+SUB := BUILD=$(OBJ) LIBOUT=$(LIBOUT) EMUOUT=$(TOP)/emu
+
+all: config lib exes
+
+version:
+	@echo $(LIB_VER)
+
+config:
+	@echo GDRAPI_ARCH=$(GDRAPI_ARCH)
+
+lib:
+	$(Q)$(MAKE) --no-print-directory -C src/userspace $(SUB) OUT=$(LIBOUT)
+
+emu:
+	$(Q)$(MAKE) --no-print-directory -C src/emu $(SUB) OUT=$(TOP)/emu
+
+exes: lib emu
+	$(Q)$(MAKE) --no-print-directory -C tools $(SUB) OUT=$(TOP)/bin
+
+tests: lib emu exes
+	$(Q)$(MAKE) --no-print-directory -C tests $(SUB) OUT=$(TOP)/tests
+
+# Installs what the build and the tests need, where it may (Debian, Ubuntu).
+check-deps:
+	$(Q)scripts/install-deps.sh
+
+demo:
+	$(Q)scripts/demo.sh
+
+check:
+	$(Q)tests/run.sh
+
+include $(ROOT)/mk/install.mk
+
+clean:
+	$(Q)$(MAKE) --no-print-directory -C src/userspace clean
+	$(Q)rm -rf $(ROOT)/build
+
+.PHONY: all version config lib emu exes tests check-deps demo check clean

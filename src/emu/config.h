@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+/* What GDRCOPY_EMU asks the emulated machine to be. */
+#ifndef EMU_CONFIG_H
+#define EMU_CONFIG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define EMU_MAX_DEVICES 16
+#define EMU_MAX_FAILURES 16
+
+/*
+ * GDRCOPY_EMU is a list of key or key=value, separated by commas:
+ *
+ *   devices=N     number of GPUs, 0 to 16 (1; GDRCOPY_EMU_DEVICES=N is the short form)
+ *   mem=SIZE      memory of each GPU (16G)
+ *   bar1=SIZE     BAR1 window of each GPU (256G)
+ *   driver=N      answer of cuDriverGetVersion (13000); from 13030 on, dma-bufs can be mapped
+ *   coherent      GPUs share a cache-coherent link with the CPU (and are of capability 10.0)
+ *   no-peer       GPUs cannot access each other
+ *   no-rdma       GPUs without GPUDirect RDMA
+ *   exclusive     devices say that their compute mode is "exclusive process" (nothing
+ *                 stops a second process)
+ *   wc=0          the machine cannot map write-combined
+ *   fail=CALL[:N[:RESULT]]   the N-th call (1; * means each) of CALL answers RESULT.
+ *                 CALL is a driver entry point without _vN, or "pin" or "map", whose
+ *                 RESULT is an errno.  May be given up to 16 times.
+ *
+ * SIZE takes K, M, G, T.  An unknown key makes cuInit fail and is named on stderr.
+ */
+struct emu_failure {
+	char call[64];
+	unsigned long nth;	/* 0: each */
+	int result;		/* 0: the default of the call */
+	unsigned long seen;
+};
+
+struct emu_config {
+	int devices;
+	int driver_version;
+	uint64_t memory;
+	uint64_t bar1;
+	bool coherent;
+	bool peer;
+	bool rdma;
+	bool exclusive;
+	bool write_combining;
+	int failure_count;
+	struct emu_failure failures[EMU_MAX_FAILURES];
+	char error[192];	/* what is wrong with the variable; empty: nothing */
+};
+
+/* Parses the environment at the first call. */
+struct emu_config *emu_config_get(void);
+
+/* The separate step, for the unit test: false and config->error on bad text. */
+bool emu_config_parse(struct emu_config *config, const char *devices, const char *text);
+
+/*
+ * Counts a call of name and tells whether it must fail; *result is then the
+ * configured one or fallback.  A suffix _vN of name is ignored.
+ */
+bool emu_config_injected(const char *name, int fallback, int *result);
+
+#endif

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+/* The private door between the emulated CUDA driver and the library's back end emu. */
+#ifndef GDRCOPY_EMU_H
+#define GDRCOPY_EMU_H
+
+#include <stdint.h>
+
+#define GDRCOPY_EMU_ABI 1
+#define GDRCOPY_EMU_ENTRY "gdrcopy_emu_entry_v1"
+
+/* Kinds of memory that a pin may meet. */
+enum gdrcopy_emu_kind {
+	GDRCOPY_EMU_MALLOC,	/* cuMemAlloc: part of a 2 MiB block, or blocks of its own */
+	GDRCOPY_EMU_VMM,	/* cuMemCreate + cuMemMap */
+	GDRCOPY_EMU_MANAGED,
+	GDRCOPY_EMU_POOL,	/* cuMemAllocAsync */
+	GDRCOPY_EMU_IPC,	/* opened from another process */
+	GDRCOPY_EMU_HOST	/* page-locked host memory */
+};
+
+/* What stands behind a range of emulated GPU memory. */
+struct gdrcopy_emu_range {
+	uint64_t alloc_va;	/* start and size of an allocation that the range meets */
+	uint64_t alloc_size;
+	uint64_t object_va;	/* the memory object: a pin cannot cross its ends */
+	uint64_t object_size;
+	uint64_t file_offset;	/* of object_va inside fd */
+	int fd;			/* the driver's; valid while the range is held; do not close */
+	int device;
+	enum gdrcopy_emu_kind kind;
+	int rdma_capable;	/* the GPU's attribute; VMM: gpuDirectRDMACapable as well */
+	void *memory;		/* what is held */
+};
+
+struct gdrcopy_emu_entry {
+	uint32_t abi;		/* GDRCOPY_EMU_ABI */
+	uint32_t size;		/* sizeof(struct gdrcopy_emu_entry) */
+
+	/* Why cuInit would fail in any case (GDRCOPY_EMU), as one line, or NULL. */
+	const char *(*problem)(void);
+
+	/* 1 when the emulated GPUs have a coherent CPU link (GDRCOPY_EMU=coherent). */
+	int (*coherent)(void);
+
+	/* 1 when the CPU can map write-combined (0: GDRCOPY_EMU=wc=0). */
+	int (*write_combining)(void);
+
+	/*
+	 * Looks up [addr, addr + size), widened to whole 64 KiB pages, and keeps the
+	 * physical memory until release(), even after the program freed it.  A range
+	 * that leaves its memory object, or touches no allocation: -ERANGE, -EINVAL.
+	 * -ENOTCONN: CUDA is not initialised in this process.  -EBUSY: a part of the
+	 * object was exported as a mappable dma-buf.  Host memory has no object: fd
+	 * is -1 and memory NULL.
+	 */
+	int (*hold)(uint64_t addr, uint64_t size, struct gdrcopy_emu_range *range);
+
+	/* Works whatever happened to the context; memory may be NULL. */
+	void (*release)(void *memory);
+
+	/*
+	 * A failure injected by GDRCOPY_EMU=fail=STEP[:N]: the errno (positive) that
+	 * the N-th call of step "pin" or "map" must answer, or 0.
+	 */
+	int (*injected)(const char *step);
+
+	/*
+	 * BAR1 accounting: reserves and gives back; -ENOMEM when the emulated
+	 * window (GDRCOPY_EMU=bar1=BYTES) is full.
+	 */
+	int (*bar1_reserve)(int device, uint64_t bytes);
+	void (*bar1_release)(int device, uint64_t bytes);
+
+	/* Memory and BAR1 that this process uses on the device, for NVML. */
+	void (*usage)(int device, uint64_t *memory, uint64_t *bar1);
+};
+
+/* extern const struct gdrcopy_emu_entry *gdrcopy_emu_entry_v1(void); */
+typedef const struct gdrcopy_emu_entry *(*gdrcopy_emu_entry_fn)(void);
+
+#endif

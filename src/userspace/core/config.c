@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+/* Reads the library's environment variables. */
+#include "core/config.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const backend_names[GDRI_BACKEND_COUNT] = {
+	[GDRI_BACKEND_GDRDRV] = "gdrdrv",
+	[GDRI_BACKEND_DMABUF] = "dmabuf",
+	[GDRI_BACKEND_NVRM] = "nvrm",
+	[GDRI_BACKEND_EMU] = "emu",
+};
+
+/* secure_getenv: a set-user-ID program takes no orders from its caller. */
+static const char *read_variable(const char *name)
+{
+	return secure_getenv(name);
+}
+
+static void read_string(const char *name, char *out, size_t size)
+{
+	const char *text = read_variable(name);
+
+	snprintf(out, size, "%s", text ? text : "");
+}
+
+static bool is_level(const char *text)
+{
+	return text[0] >= '1' && text[0] <= '4' && text[1] == '\0';
+}
+
+struct gdri_log gdri_core_config_log(void)
+{
+	struct gdri_log log = { .level = GDRI_LOG_OFF };
+	const char *level;
+
+	if (!read_variable("GDRCOPY_ENABLE_LOGGING"))
+		return log;
+	level = read_variable("GDRCOPY_LOG_LEVEL");
+	log.level = GDRI_LOG_ERROR;
+	if (level && is_level(level))
+		log.level = (enum gdri_log_level)(level[0] - '0');
+	return log;
+}
+
+/* An error, since the level that is used instead shows nothing less. */
+static void check_level(const struct gdri_log *log)
+{
+	const char *level = read_variable("GDRCOPY_LOG_LEVEL");
+
+	if (level && !is_level(level))
+		gdri_error(log, "GDRCOPY_LOG_LEVEL=%s is not 1 (debug) to 4 (error); using 4", level);
+}
+
+static void read_backend(struct gdri_config *config)
+{
+	const char *dmabuf = read_variable("GDRCOPY_USE_DMABUF_MMAP");
+
+	config->backend = GDRI_BACKEND_AUTO;
+	read_string("GDRCOPY_BACKEND", config->backend_name, sizeof(config->backend_name));
+	if (config->backend_name[0] == '\0' || strcmp(config->backend_name, "auto") == 0) {
+		if (dmabuf && strcmp(dmabuf, "1") == 0)
+			config->backend = GDRI_BACKEND_DMABUF;
+		return;
+	}
+	for (int id = 0; id < GDRI_BACKEND_COUNT; id++) {
+		if (strcmp(config->backend_name, backend_names[id]) == 0) {
+			config->backend = (enum gdri_backend_id)id;
+			return;
+		}
+	}
+	config->backend_unknown = true;
+}
+
+void gdri_core_config_read(struct gdri_config *config)
+{
+	memset(config, 0, sizeof(*config));
+	config->log = gdri_core_config_log();
+	check_level(&config->log);
+	read_backend(config);
+	read_string("GDRCOPY_COPY", config->copy_routine, sizeof(config->copy_routine));
+}

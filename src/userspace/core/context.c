@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT */
+/* Opens and closes sessions. */
+#include "core/context.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/region.h"
+
+static uint64_t descriptor_device(int fd)
+{
+	struct stat status;
+
+	return fd >= 0 && fstat(fd, &status) == 0 ? status.st_rdev ^ status.st_ino : 0;
+}
+
+/* The record as GDRCopy's sanity program expects to find it behind gdr_t. */
+static void fill_record(struct gdri_record *record, enum gdri_backend_id backend)
+{
+	uint32_t version = GDR_API_VERSION;
+
+	record->session.page_size = GPU_PAGE_SIZE;
+	record->session.page_mask = GPU_PAGE_MASK;
+	record->session.page_shift = GPU_PAGE_SHIFT;
+	record->session.driver_version = version;
+	record->session.backend = backend;
+}
+
+/* Takes an object and a record, both or none. */
+static int alloc_context(struct gdri_context **context)
+{
+	gdri_core_table_lock();
+	*context = gdri_core_session_alloc(sizeof(**context));
+	if (*context) {
+		(*context)->record = gdri_core_record_alloc();
+		if (!(*context)->record) {
+			gdri_core_session_free(*context);
+			*context = NULL;
+		}
+	}
+	gdri_core_table_unlock();
+	return *context ? 0 : -ENOMEM;
+}
+
+static void free_context(struct gdri_context *context)
+{
+	pthread_mutex_destroy(&context->lock);
+	gdri_core_table_lock();
+	gdri_core_record_free(context->record);
+	gdri_core_session_free(context);
+	gdri_core_table_unlock();
+}
+
+int gdri_core_context_open(uint64_t *handle)
+{
+	struct gdri_context *context;
+	int fd = -1;
+	int rc;
+
+	rc = gdri_core_table_create();
+	if (rc == 0)
+		rc = alloc_context(&context);
+	if (rc) {
+		struct gdri_log log = gdri_core_config_log();
+
+		gdri_error(&log, "gdr_open: no memory for a session; check ulimit -v");
+		return rc;
+	}
+	context->generation++;
+	context->regions = NULL;
+	pthread_mutex_init(&context->lock, NULL);
+	gdri_core_config_read(&context->config);
+	rc = gdri_backend_open(&context->config, &context->backend, &fd);
+	if (rc) {
+		free_context(context);
+		return rc;
+	}
+	gdri_copy_engine_select(context->config.copy_routine, &context->config.log,
+				&context->engine);
+	gdri_info(&context->config.log, "gdr_open: back end %s, stores by %s, loads by %s",
+		  context->backend->ops->name, context->engine.store_name,
+		  context->engine.load_name);
+
+	fill_record(context->record, context->backend->ops->id);
+	context->record->session.fd = fd;
+	context->backend->fd = &context->record->session.fd;
+	context->descriptor_device = descriptor_device(fd);
+	gdri_gate_open(&context->gate, context->generation);
+	gdri_core_record_publish(context->record, GDRI_RECORD_SESSION, context,
+				 context->generation);
+	*handle = (uint64_t)(uintptr_t)context->record;
+	return 0;
+}
+
+int gdri_core_context_enter(uint64_t handle, struct gdri_context **context)
+{
+	struct gdri_record *record;
+	void *object;
+	int rc;
+
+	rc = gdri_core_handle_lookup(handle, GDRI_RECORD_SESSION, &record, &object);
+	if (rc)
+		return rc;
+	*context = object;
+	return gdri_gate_enter(&(*context)->gate, record->generation) ? 0 : -EINVAL;
+}
+
+void gdri_core_context_leave(struct gdri_context *context)
+{
+	gdri_gate_leave(&context->gate);
+}
+
+/*
+ * A child may not speak on its parent's session, but the descriptor that it
+ * inherited keeps the driver's file open, pins included.  Closing the session
+ * in the child lets go of it, if it still is that file.
+ */
+static void drop_inherited_descriptor(uint64_t handle)
+{
+	struct gdri_record *record = gdri_core_handle_inherited(handle);
+	struct gdri_context *context;
+	int fd;
+
+	if (!record || atomic_load(&record->kind) != GDRI_RECORD_SESSION)
+		return;
+	context = atomic_load(&record->object);
+	fd = __atomic_exchange_n(&record->session.fd, -1, __ATOMIC_SEQ_CST);
+	if (context && fd >= 0 && descriptor_device(fd) == context->descriptor_device)
+		close(fd);
+}
+
+int gdri_core_context_close(uint64_t handle, int *release_rc)
+{
+	struct gdri_context *context;
+	struct gdri_record *record;
+	int rc, backend_rc;
+	void *object;
+
+	rc = gdri_core_handle_lookup(handle, GDRI_RECORD_SESSION, &record, &object);
+	if (rc == -EACCES)
+		drop_inherited_descriptor(handle);
+	if (rc)
+		return rc;
+	context = object;
+	if (!gdri_gate_close(&context->gate, record->generation))
+		return -EINVAL;
+	gdri_core_gate_drain(&context->gate, NULL);
+
+	rc = gdri_core_region_release_all(context);
+	backend_rc = context->backend->ops->close(context->backend);
+	free_context(context);
+	*release_rc = rc ? rc : backend_rc;
+	return 0;
+}

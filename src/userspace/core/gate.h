@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: MIT */
+/* A gate: lets users through while it is open, and waits for them after it closed. */
+#ifndef GDRI_CORE_GATE_H
+#define GDRI_CORE_GATE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define GDRI_CACHE_LINE 64
+
+/*
+ * key is (generation << 1) | open.  Gates live in memory that is never given
+ * back while the library is loaded (core/pool.h), so a late user of an old
+ * generation finds a key that differs from its own, and nothing worse.
+ *
+ * There are two ways in.
+ *
+ * enter/leave count users with locked instructions.  API calls use it: it
+ * nests, and its cost does not matter there.
+ *
+ * enter_quickly/leave_quickly are for copies.  A locked instruction waits for
+ * every earlier store of the thread, write-combined ones to the device
+ * included: two of them around a 4-byte store cost 180 ns on a Xeon with an
+ * H200, where store and fence by themselves cost 3 (tests/device/copy_cost).  So a
+ * copying thread writes what it is about to use into a slot of its own, with a
+ * plain store, and then looks at the key.  The CPU may do these two in the
+ * other order; it is the closing side that pays, with membarrier(2): it closes
+ * the key, has every thread of the process pass a full barrier, and then reads
+ * the slots.  A thread whose barrier came before its store finds the gate
+ * closed; one whose barrier came after its look is found in its slot.
+ */
+struct gdri_gate {
+	_Atomic uint64_t key;
+	_Atomic long count;
+};
+
+static inline uint64_t gdri_gate_key(uint32_t generation)
+{
+	return ((uint64_t)generation << 1) | 1;
+}
+
+static inline bool gdri_gate_enter(struct gdri_gate *gate, uint32_t generation)
+{
+	atomic_fetch_add(&gate->count, 1);
+	if (__builtin_expect(atomic_load(&gate->key) == gdri_gate_key(generation), 1))
+		return true;
+	atomic_fetch_sub(&gate->count, 1);
+	return false;
+}
+
+static inline void gdri_gate_leave(struct gdri_gate *gate)
+{
+	atomic_fetch_sub(&gate->count, 1);
+}
+
+static inline void gdri_gate_open(struct gdri_gate *gate, uint32_t generation)
+{
+	atomic_store(&gate->key, gdri_gate_key(generation));
+}
+
+/* False when it was closed, or open for another generation. */
+static inline bool gdri_gate_close(struct gdri_gate *gate, uint32_t generation)
+{
+	uint64_t key = gdri_gate_key(generation);
+
+	return atomic_compare_exchange_strong(&gate->key, &key, key - 1);
+}
+
+/*
+ * Where copying threads say which gate they are inside.  A thread owns the
+ * slot that has its thread pointer; it takes a free one near a hash of that
+ * pointer at its first copy.  Thread-local storage would be simpler, but that
+ * of a library loaded with dlopen is allocated at first use, inside a copy.
+ * A thread that ends leaves its slot to the next thread with its pointer;
+ * threads that find no free slot are counted at the gate instead.
+ */
+#define GDRI_GATE_SLOTS 256
+#define GDRI_GATE_PROBES 4
+
+struct gdri_gate_slot {
+	_Alignas(GDRI_CACHE_LINE) _Atomic uintptr_t owner;
+	_Atomic(struct gdri_gate *) inside;
+};
+
+struct gdri_gate_slots {
+	/* Set where membarrier is missing: copies then pay for a full fence. */
+	_Atomic bool fence_copies;
+	_Atomic bool registered;	/* for membarrier */
+	struct gdri_gate_slot slot[GDRI_GATE_SLOTS];
+};
+
+static inline uintptr_t gdri_gate_thread(void)
+{
+#if defined(__x86_64__)
+	uintptr_t thread;
+
+	__asm__("mov %%fs:0, %0" : "=r"(thread));
+	return thread;
+#elif defined(__aarch64__)
+	uintptr_t thread;
+
+	__asm__("mrs %0, tpidr_el0" : "=r"(thread));
+	return thread;
+#elif defined(__powerpc64__)
+	register uintptr_t thread __asm__("r13");
+
+	__asm__("" : "=r"(thread));
+	return thread;
+#else
+#error "name the thread pointer of this architecture here"
+#endif
+}
+
+/* Fibonacci hashing, since thread stacks lie at regular distances. */
+static inline size_t gdri_gate_hash(uintptr_t thread)
+{
+	return (size_t)(((uint64_t)thread * UINT64_C(0x9e3779b97f4a7c15)) >> 56);
+}
+
+/* The slow part of finding a slot; NULL: none is free nearby. */
+struct gdri_gate_slot *gdri_core_gate_claim(struct gdri_gate_slots *slots, uintptr_t thread);
+
+/*
+ * On success *slot is to be handed to leave_quickly (it may be NULL: the user
+ * was counted).
+ */
+static inline bool gdri_gate_enter_quickly(struct gdri_gate_slots *slots, struct gdri_gate *gate,
+					   uint32_t generation, struct gdri_gate_slot **slot)
+{
+	const uintptr_t thread = gdri_gate_thread();
+	struct gdri_gate_slot *own = &slots->slot[gdri_gate_hash(thread)];
+
+	if (__builtin_expect(atomic_load_explicit(&own->owner, memory_order_relaxed) != thread, 0))
+		own = gdri_core_gate_claim(slots, thread);
+	/* Inside already: a signal handler that copies, or a copy left by longjmp. */
+	if (__builtin_expect(!own || atomic_load_explicit(&own->inside, memory_order_relaxed), 0)) {
+		*slot = NULL;
+		return gdri_gate_enter(gate, generation);
+	}
+	atomic_store_explicit(&own->inside, gate, memory_order_relaxed);
+	if (__builtin_expect(atomic_load_explicit(&slots->fence_copies, memory_order_relaxed), 0))
+		atomic_thread_fence(memory_order_seq_cst);
+	atomic_signal_fence(memory_order_seq_cst);
+	*slot = own;
+	if (__builtin_expect(atomic_load_explicit(&gate->key, memory_order_acquire) ==
+			     gdri_gate_key(generation), 1))
+		return true;
+	atomic_store_explicit(&own->inside, NULL, memory_order_release);
+	return false;
+}
+
+static inline void gdri_gate_leave_quickly(struct gdri_gate *gate, struct gdri_gate_slot *slot)
+{
+	if (__builtin_expect(slot != NULL, 1))
+		atomic_store_explicit(&slot->inside, NULL, memory_order_release);
+	else
+		gdri_gate_leave(gate);
+}
+
+/* Finds out whether membarrier can be had. */
+void gdri_core_gate_slots_init(struct gdri_gate_slots *slots);
+
+/*
+ * Waits until everybody who was let in has left.  Call after close; slots is
+ * NULL for a gate that nobody enters quickly.  The caller's own slot does not
+ * count: who unmaps is not copying any more, even if it left a copy by longjmp.
+ */
+void gdri_core_gate_drain(struct gdri_gate *gate, struct gdri_gate_slots *slots);
+
+#endif

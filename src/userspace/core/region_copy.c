@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT */
+/* The hot path: finds the mapping of a handle, checks the range, calls the routine. */
+#include "core/region.h"
+
+#include <errno.h>
+
+static __attribute__((cold, noinline)) int refuse_handle(const char *call, int rc)
+{
+	struct gdri_log log = gdri_core_config_log();
+
+	gdri_error(&log, "%s: %s", call,
+		   rc == -EACCES ? "the handle belongs to the parent of this process; pin again here" :
+				   "the handle is not mapped (never, not any more, or unpinned)");
+	return rc;
+}
+
+/* Still inside the gate, so the region may be read. */
+static __attribute__((cold, noinline)) int refuse_range(const struct gdri_region *region,
+							struct gdri_gate_slot *slot,
+							const char *call, const void *host,
+							const void *device, size_t size)
+{
+	const struct gdri_log *log = &region->context->config.log;
+	struct gdri_region *entered = (struct gdri_region *)region;
+
+	if (host)
+		gdri_error(log, "%s: %zu bytes at %p leave the mapping of %zu bytes at %p "
+			   "(host and device pointer swapped?)",
+			   call, size, device, region->length, (void *)region->base);
+	else
+		gdri_error(log, "%s: the host pointer is NULL; give host memory of %zu bytes",
+			   call, size);
+	gdri_gate_leave_quickly(&entered->copies, slot);
+	return -EINVAL;
+}
+
+static inline bool range_is_inside(const struct gdri_region *region, const void *device,
+				   size_t size)
+{
+	const uintptr_t offset = (uintptr_t)device - (uintptr_t)region->base;
+
+	return offset <= region->length && size <= region->length - offset;
+}
+
+/* 0 with the region's gate passed, or an error that has been logged. */
+static inline int enter(uint64_t handle, const char *call, const void *device, const void *host,
+			size_t size, struct gdri_region **region, struct gdri_gate_slot **slot)
+{
+	struct gdri_record *record;
+	void *object;
+	int rc;
+
+	rc = gdri_core_handle_lookup(handle, GDRI_RECORD_REGION, &record, &object);
+	if (__builtin_expect(rc != 0, 0))
+		return refuse_handle(call, rc);
+	*region = object;
+	if (__builtin_expect(!gdri_gate_enter_quickly(gdri_core_table_slots(), &(*region)->copies,
+						      record->generation, slot), 0))
+		return refuse_handle(call, -EINVAL);
+	if (__builtin_expect(size != 0 && (!host || !range_is_inside(*region, device, size)), 0))
+		return refuse_range(*region, *slot, call, host, device, size);
+	return 0;
+}
+
+int gdri_core_region_copy_to(uint64_t handle, void *device, const void *host, size_t size)
+{
+	struct gdri_region *region = NULL;
+	struct gdri_gate_slot *slot = NULL;
+	int rc;
+
+	rc = enter(handle, "copy_to_mapping", device, host, size, &region, &slot);
+	if (__builtin_expect(rc != 0, 0))
+		return rc;
+	if (size != 0)
+		region->to_mapping(device, host, size);
+	gdri_gate_leave_quickly(&region->copies, slot);
+	return 0;
+}
+
+int gdri_core_region_copy_from(uint64_t handle, void *host, const void *device, size_t size)
+{
+	struct gdri_region *region = NULL;
+	struct gdri_gate_slot *slot = NULL;
+	int rc;
+
+	rc = enter(handle, "copy_from_mapping", device, host, size, &region, &slot);
+	if (__builtin_expect(rc != 0, 0))
+		return rc;
+	if (size != 0)
+		region->from_mapping(host, device, size);
+	gdri_gate_leave_quickly(&region->copies, slot);
+	return 0;
+}
