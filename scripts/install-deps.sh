@@ -1,0 +1,24 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Installs what make demo (arguments: demo) or make check needs on Debian or Ubuntu.
+# As an ordinary user it only names what is missing.
+set -u
+demo="gcc make libc6-dev"
+check="$demo clang valgrind python3 gcc-aarch64-linux-gnu libc6-dev-arm64-cross
+gcc-powerpc64le-linux-gnu libc6-dev-ppc64el-cross qemu-user binutils mandoc pkg-config"
+[ "${1:-check}" = demo ] && wanted=$demo || wanted=$check
+
+command -v dpkg-query >/dev/null || { echo "not Debian or Ubuntu; needed: $wanted"; exit 0; }
+
+installed() { dpkg-query -W -f '${db:Status-Abbrev}' "$1" 2>/dev/null | grep -q '^ii'; }
+
+missing=()
+for package in $wanted; do installed "$package" || missing+=("$package"); done
+[ ${#missing[@]} = 0 ] && exit 0
+if [ "$(id -u)" != 0 ]; then
+	echo "missing packages (apt-get install them, or run as root): ${missing[*]}"
+	exit 0
+fi
+echo "installing ${missing[*]}"
+export DEBIAN_FRONTEND=noninteractive
+apt-get update -qq >/dev/null && apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
