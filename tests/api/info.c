@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #undef gdr_get_info
 extern int gdr_get_info(gdr_t g, gdr_mh_t handle, gdr_info_v1_t *info);
@@ -97,12 +98,13 @@ static void platform_without_write_combining(void)
 	CHECK_EQ(gdr_close(mapping.g), 0);
 }
 
-/* R6: multiples of 64 KiB, less than pinned, not a multiple of 4 KiB. */
+/* R6: multiples of 64 KiB, less than pinned, not a multiple of a host page. */
 static void map_sizes(void)
 {
 	static const size_t pinned[] = { 1, 4096, 65535, 65536, 65537, 100000, 3 * 65536, MIB };
 	static const size_t mapped[] = { 1, 7, 4095, 4096, 4097, 65535, 65536, 65537, 100000,
 					 131072, 3 * 65536, MIB - 1, MIB };
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	struct gpu_buffer buffer = gpu_alloc(2 * MIB);
 	gdr_t g = gpu_open();
 
@@ -111,7 +113,7 @@ static void map_sizes(void)
 		gdr_mh_t handle = gpu_pin(g, buffer.ptr, pinned[i]);
 
 		for (size_t j = 0; j < sizeof(mapped) / sizeof(mapped[0]); j++) {
-			const size_t pages = (mapped[j] + 4095) & ~(size_t)4095;
+			const size_t pages = (mapped[j] + page - 1) & ~(page - 1);
 			unsigned char last = (unsigned char)(i + j), seen = 0, *bytes;
 			void *va = NULL;
 			int rc = gdr_map(g, handle, &va, mapped[j]);

@@ -39,11 +39,14 @@ page_tests=$(listed '^## Tests' '^## End')
 page_keys=$(listed '^| key ' '^`SIZE`' | grep -E '^[a-z]')
 
 report variables_found_in_code "$(grep -qx GDRCOPY_BACKEND <<<"$code" || echo none)"
-report code_variables_are_listed "$(only_left "read in src/ or tools/, not in $PAGE" "$code" "$page_code")"
+report code_variables_are_listed \
+	"$(only_left "read in src/ or tools/, not in $PAGE" "$code" "$page_code")"
 report listed_variables_are_read "$(only_left "in $PAGE, read nowhere" "$page_code" "$code")"
 report test_variables_are_listed "$(only_left "read in tests/, not in $PAGE" \
 	"$(comm -23 <(echo "$tests") <(echo "$code"))" "$page_tests")"
 report listed_test_variables_are_read "$(only_left "in $PAGE, read nowhere" "$page_tests" "$tests")"
-report emulator_keys_are_listed "$(only_left "key of GDRCOPY_EMU, not in $PAGE" "$(emulator_keys)" "$page_keys")"
-report listed_keys_are_read "$(only_left "key in $PAGE, unknown to src/emu/config.c" "$page_keys" "$(emulator_keys)")"
+report emulator_keys_are_listed \
+	"$(only_left "key of GDRCOPY_EMU, not in $PAGE" "$(emulator_keys)" "$page_keys")"
+report listed_keys_are_read \
+	"$(only_left "key in $PAGE, unknown to src/emu/config.c" "$page_keys" "$(emulator_keys)")"
 exit $status

@@ -24,6 +24,7 @@ unknown() {
 	done
 }
 
-report fragments_found "$([ "$(fragments | wc -l)" -gt 40 ] || echo "too few: $(fragments | wc -l)")"
+count=$(fragments | wc -l)
+report fragments_found "$([ "$count" -gt 40 ] || echo "too few: $count")"
 report quoted_messages_exist "$(unknown)"
 exit $status

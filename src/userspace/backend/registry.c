@@ -6,6 +6,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "os/cuda.h"
+
 /* The order of trial.  emu is found by name only, so a broken machine never looks healthy. */
 static const struct gdri_backend_ops *const backends[GDRI_BACKEND_COUNT] = {
 	[GDRI_BACKEND_GDRDRV] = &gdri_backend_gdrdrv,
@@ -38,10 +40,25 @@ static void log_reasons(const struct gdri_config *config, const struct gdri_reas
 				   why[id].text);
 }
 
+/* Keeps libcuda loaded between back ends that each load it for themselves. */
+struct cuda_hold {
+	struct gdri_cuda cuda;
+	bool loaded;
+};
+
+/* The kernel module needs no CUDA; a machine that has it is spared the millisecond. */
+static void hold_cuda(struct cuda_hold *hold, int id)
+{
+	if (!hold->loaded && id != GDRI_BACKEND_GDRDRV)
+		hold->loaded = gdri_os_cuda_load(&hold->cuda) == 0;
+}
+
 int gdri_backend_open(const struct gdri_config *config, struct gdri_backend_session **session,
 		      int *fd)
 {
 	struct gdri_reason why[GDRI_BACKEND_COUNT] = { 0 };
+	struct cuda_hold hold = { 0 };
+	int rc = -ENODEV;
 
 	if (config->backend_unknown) {
 		gdri_error(&config->log,
@@ -49,14 +66,18 @@ int gdri_backend_open(const struct gdri_config *config, struct gdri_backend_sess
 			   config->backend_name);
 		return -ENODEV;
 	}
-	for (int id = 0; id < GDRI_BACKEND_COUNT; id++) {
+	for (int id = 0; id < GDRI_BACKEND_COUNT && rc; id++) {
 		if (!is_tried(config, id))
 			continue;
-		if (backends[id]->open(config, session, fd, &why[id]) == 0)
-			return 0;
-		gdri_debug(&config->log, "gdr_open: %s does not open: %s", backends[id]->name,
-			   why[id].text);
+		hold_cuda(&hold, id);
+		rc = backends[id]->open(config, session, fd, &why[id]);
+		if (rc)
+			gdri_debug(&config->log, "gdr_open: %s does not open: %s",
+				   backends[id]->name, why[id].text);
 	}
-	log_reasons(config, why);
-	return -ENODEV;
+	if (hold.loaded)
+		gdri_os_cuda_unload(&hold.cuda);
+	if (rc)
+		log_reasons(config, why);
+	return rc ? -ENODEV : 0;
 }

@@ -207,13 +207,31 @@ static int require_layout(const struct gdri_rm_subject *subject)
 	return rc;
 }
 
+/*
+ * CUDA's export of a handle takes a millisecond, its record 20 us.  Once the
+ * layout has been confirmed, against an export, the record serves exportable
+ * memory too; nothing is logged where it does not, since the export remains.
+ */
+static bool dup_by_confirmed_record(const struct gdri_rm_subject *subject, uint64_t handle,
+				    uint32_t *object)
+{
+	const struct gdri_log quiet = { .level = GDRI_LOG_OFF };
+	struct gdri_rm_subject silent = *subject;
+
+	silent.log = &quiet;
+	return require_layout(&silent) == 0 &&
+	       atomic_load(&subject->client->record_layout) == GDRI_RM_LAYOUT_CONFIRMED &&
+	       dup_record(&silent, handle, subject->block_size, subject->block_id, object) == 0;
+}
+
 static int resolve_retained(const struct gdri_rm_subject *subject, uint64_t handle,
 			    uint32_t *object)
 {
 	int rc;
 
 	if (subject->exportable)
-		return import_handle(subject, handle, object);
+		return dup_by_confirmed_record(subject, handle, object) ?
+			       0 : import_handle(subject, handle, object);
 	rc = require_layout(subject);
 	return rc ? rc : dup_record(subject, handle, subject->block_size, subject->block_id,
 				    object);

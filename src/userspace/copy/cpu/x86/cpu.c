@@ -57,23 +57,32 @@ static const struct gdri_copy_routine *const routines[] = {
 };
 
 /*
- * The rules.  To measure them again, run for each NAME
+ * The rules.  tests/device/routines measures every routine on one mapping, in
+ * turn; run it on a real GPU and put the winner first.
  *
- *	GDRCOPY_COPY=NAME gdrcopy_copybw -s 65536
- *	GDRCOPY_COPY=NAME gdrcopy_copylat
+ * On a Xeon with AVX-512 and MOVDIR64B and an H200 on PCIe 5 (medians, us, in
+ * docs/results/h200/routines.txt): stores of 32 and of 64 bytes are the same up to
+ * 1 MiB, while MOVDIR64B needs 22% more from 64 KiB on.  Loads of 64 bytes equal
+ * those of 32 up to 4 KiB and need 17% less above, 66 instead of 79 for 64 KiB.
  *
- * on a real GPU, pinned to a core of the GPU's socket, and put the winner
- * first.  Measured on a Xeon with AVX-512 and MOVDIR64B and an H200 on PCIe 5:
- * 1 MiB stored by AVX-512 14 GB/s, by MOVDIR64B 10 GB/s, by 2.6's choice 17.7;
- * 64 KiB loaded by 512-bit streaming loads 0.8 GB/s, by 2.6's choice 1.0.  So
- * wider is not better, and neither of the two is chosen by itself.
+ * Users of older CPUs report that 512-bit streaming loads are slower than
+ * narrow ones there (field reports, F3), so they come first only where they
+ * were measured: on CPUs that have MOVDIR64B as well.
  *
  * Should one routine win for small copies and another for large ones, give the
  * pair a name of its own: a routine whose store compares the size and calls
  * one or the other.
  */
+static const struct gdri_copy_routine avx512_of_recent_cpus = {
+	.name = "avx512",
+	.needs = GDRI_COPY_X86_AVX512F | GDRI_COPY_X86_SSE41 | GDRI_COPY_X86_MOVDIR64B,
+	.load = gdri_copy_avx512_load,
+};
+
 static const struct gdri_copy_routine *const store_order[] = { &avx, &sse2, NULL };
-static const struct gdri_copy_routine *const load_order[] = { &avx2, &sse41, &sse2, NULL };
+static const struct gdri_copy_routine *const load_order[] = {
+	&avx512_of_recent_cpus, &avx2, &sse41, &sse2, NULL
+};
 
 /* No NVIDIA GPU is coherent with an x86 CPU; only emulated ones are cached here. */
 const struct gdri_copy_cpu gdri_copy_cpu = {
