@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* gdrcopy_copylat: how long one copy of each size takes, by the CPU and, for comparison, by CUDA. */
+/* gdrcopy_copylat: how long one copy of each size takes, by the CPU and by CUDA. */
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdlib.h>

@@ -7,7 +7,7 @@
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
-out=${1:-$root/build/device}
+out=$(realpath -m "${1:-$root/build/device}")
 mkdir -p "$out/lib"
 make -s -C "$root/src/userspace" BUILD="$out/obj" OUT="$out/lib"
 ${CC:-cc} -std=gnu11 -D_GNU_SOURCE= -O1 -Wall -Wextra -I"$root/include" \

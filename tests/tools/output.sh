@@ -53,7 +53,7 @@ all_print 'copy routine: plain \(GDRCOPY_COPY\)'
 verdict 'copybw: a forced routine is named' $?
 
 run "$bin/gdrcopy_copylat" -s 64 -w 100
-row=$'\t       64 \t [ 0-9]{7}\\.[0-9]{4} \t [ 0-9]{7}\\.[0-9]{4}'
+row=$'\t       64 \t [ 0-9]{6}\\.[0-9]{4} \t [ 0-9]{6}\\.[0-9]{4}'
 all_print 'device ptr: 0x[0-9a-f]+' 'allocated size: 65536' 'use cold cache: no' \
 	'gdr_copy_to_mapping num iters for each size: 100' \
 	'gdr_copy_from_mapping num iters for each size: 100' \
@@ -84,7 +84,9 @@ all_print 'use cold cache: yes' "gdr_copy_from_mapping .*"
 verdict 'copylat -C: cached mapping' $?
 
 run "$bin/gdrcopy_apiperf" -s 8 -n 10 -w 1
-all_print $'Size\\(B\\)\tpin.Time\\(us\\)\tmap.Time\\(us\\)\tget_info.Time\\(us\\)\tunmap.Time\\(us\\)\tunpin.Time\\(us\\)' \
+header=$'Size\\(B\\)\tpin.Time\\(us\\)\tmap.Time\\(us\\)\tget_info.Time\\(us\\)'
+header+=$'\tunmap.Time\\(us\\)\tunpin.Time\\(us\\)'
+all_print "$header" \
 	"65536($(printf '\t')$number){5}" 'Histogram of gdr_pin_buffer latency for 65536 bytes' &&
 	[ "$(grep -Ec "^\[$number"$'\t-\t'"$number\]"$'\t[0-9]+$' "$work/out")" = 10 ] &&
 	[ "$(sed -n 's/^\[.*\]\t//p' "$work/out" | awk '{ n += $1 } END { print n }')" = 10 ]

@@ -8,8 +8,11 @@ if [ -z "$ptxas" ]; then
 	echo "skip PTX of pplat: no ptxas; a CUDA toolkit has it"
 	exit 77
 fi
-printf '#include <stdio.h>\n#include "kernel_ptx.h"\nint main(void) { return fputs(pplat_kernel_ptx, stdout) < 0; }\n' \
-	>"$work/print.c"
+cat >"$work/print.c" <<'EOT'
+#include <stdio.h>
+#include "kernel_ptx.h"
+int main(void) { return fputs(pplat_kernel_ptx, stdout) < 0; }
+EOT
 if ! ${CC:-cc} -I"$root/tools/pplat" -o "$work/print" "$work/print.c" ||
 	! "$work/print" >"$work/pplat.ptx"; then
 	echo "not ok PTX of pplat is not printed"

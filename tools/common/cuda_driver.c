@@ -82,10 +82,11 @@ void cuda_driver_check(CUresult result, const char *call, const char *file, int 
 	if (result == CUDA_SUCCESS)
 		return;
 	if (result == CUDA_ERROR_NOT_FOUND && !dlsym(cuda.library, call))
-		fprintf(stderr, "%s: %s is missing from this CUDA driver: update the driver\n",
+		fprintf(stderr, "%s: %s is missing from this CUDA driver: update it\n",
 			program_invocation_short_name, call);
 	else
 		fprintf(stderr, "%s: %s failed with %s at %s:%d\n",
-			program_invocation_short_name, call, cuda_driver_describe(result), slash ? slash + 1 : file, line);
+			program_invocation_short_name, call, cuda_driver_describe(result),
+			slash ? slash + 1 : file, line);
 	exit(EXIT_FAILURE);
 }

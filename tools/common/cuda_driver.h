@@ -182,7 +182,8 @@ struct cuda_ipc_handle {
 	  (void *value, int attribute, CUdeviceptr ptr))                                  \
 	X(cuPointerSetAttribute, "cuPointerSetAttribute",                                 \
 	  (const void *value, int attribute, CUdeviceptr ptr))                            \
-	X(cuIpcGetMemHandle, "cuIpcGetMemHandle", (struct cuda_ipc_handle *handle, CUdeviceptr ptr)) \
+	X(cuIpcGetMemHandle, "cuIpcGetMemHandle",                                         \
+	  (struct cuda_ipc_handle *handle, CUdeviceptr ptr))                              \
 	X(cuIpcOpenMemHandle, "cuIpcOpenMemHandle_v2",                                    \
 	  (CUdeviceptr *ptr, struct cuda_ipc_handle handle, unsigned flags))              \
 	X(cuIpcCloseMemHandle, "cuIpcCloseMemHandle", (CUdeviceptr ptr))                  \
