@@ -111,7 +111,8 @@ part_valgrind() {
 		return
 	fi
 	# GDRCOPY_COPY: valgrind knows neither AVX-512 nor MOVDIR64B.
-	for program in "$GDRCOPY_BUILD"/tests/{unit,api,abi,regress}/*; do
+	for program in "$GDRCOPY_BUILD"/tests/{unit,api,abi,regress}/* \
+			"$GDRCOPY_BUILD"/tests/copy/{select,split}; do
 		[ -x "$program" ] || continue
 		run "valgrind/$(basename "$program")" env GDRCOPY_COPY=avx2 HARNESS_SLOW=1 valgrind -q \
 			--error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite \

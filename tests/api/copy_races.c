@@ -26,6 +26,7 @@ struct copier {
 	struct target *target;
 	size_t slice;		/* offset of this thread's part */
 	size_t size;
+	long pause_us;		/* between copies, so that hundreds get their turn */
 	int done, refused, wrong;
 };
 
@@ -55,8 +56,11 @@ static void *keep_copying(void *arg)
 {
 	struct copier *copier = arg;
 
-	for (unsigned round = 1; !atomic_load(&copier->team->stop); round++)
+	for (unsigned round = 1; !atomic_load(&copier->team->stop); round++) {
 		copy_once(copier, round);
+		if (copier->pause_us)
+			thread_nap(copier->pause_us);
+	}
 	return NULL;
 }
 
@@ -73,7 +77,8 @@ static void race(int threads, int rounds, void (*replace)(struct gpu_mapping *ma
 	atomic_store(&target.va, mapping.va);
 	for (int i = 0; i < threads; i++)
 		copier[i] = (struct copier){ &team, &target, (size_t)i * SLICE,
-					     i % 3 ? (size_t)SLICE : 8, 0, 0, 0 };
+					     i % 3 ? (size_t)SLICE : 8,
+					     threads > 16 ? 2000 : 0, 0, 0, 0 };
 	team_start(&team, threads, keep_copying, copier, sizeof(copier[0]));
 	for (int i = 0; i < rounds; i++) {
 		replace(&mapping);
@@ -133,7 +138,7 @@ static void copies_against_close(void)
 /* More copying threads than the library has places for. */
 static void copies_of_300_threads(void)
 {
-	race(300, api_rounds(200), unpin_and_pin);
+	race(300, api_rounds(400), unpin_and_pin);
 }
 
 /* Threads come and go, and their thread pointers with them. */
@@ -273,7 +278,7 @@ static void teardown_of_others_is_not_delayed(void)
 	double worst = 0;
 
 	for (int i = 0; i < 3; i++)
-		copier[i] = (struct copier){ &team, &target, (size_t)i * SLICE, SLICE, 0, 0, 0 };
+		copier[i] = (struct copier){ &team, &target, (size_t)i * SLICE, SLICE, 0, 0, 0, 0 };
 	team_start(&team, 3, keep_copying, copier, sizeof(copier[0]));
 	for (int i = 0; i < api_rounds(500); i++) {
 		struct gpu_mapping other = gpu_map_new(busy.g, GPU_PAGE_SIZE);
@@ -315,7 +320,7 @@ static void disjoint_parts_of_one_mapping(void)
 
 	/* Neighbouring parts of odd size share cache lines. */
 	for (int i = 0; i < 8; i++)
-		copier[i] = (struct copier){ &team, &target, (size_t)i * 331 + 1, 331, 0, 0, 0 };
+		copier[i] = (struct copier){ &team, &target, (size_t)i * 331 + 1, 331, 0, 0, 0, 0 };
 	team_start(&team, 8, copy_part, copier, sizeof(copier[0]));
 	team_join(&team);
 	for (int i = 0; i < 8; i++) {

@@ -41,8 +41,21 @@ static inline uint64_t gdri_gate_key(uint32_t generation)
 	return ((uint64_t)generation << 1) | 1;
 }
 
+/*
+ * Both ways look at the key before they announce a user.  Without that, many
+ * threads that keep knocking at a closed gate are now and then seen inside, one
+ * or another at any moment, and drain never ends.
+ */
+static inline bool gdri_gate_is_open(const struct gdri_gate *gate, uint32_t generation)
+{
+	return __builtin_expect(atomic_load_explicit(&gate->key, memory_order_relaxed) ==
+				gdri_gate_key(generation), 1);
+}
+
 static inline bool gdri_gate_enter(struct gdri_gate *gate, uint32_t generation)
 {
+	if (!gdri_gate_is_open(gate, generation))
+		return false;
 	atomic_fetch_add(&gate->count, 1);
 	if (__builtin_expect(atomic_load(&gate->key) == gdri_gate_key(generation), 1))
 		return true;
@@ -132,6 +145,8 @@ static inline bool gdri_gate_enter_quickly(struct gdri_gate_slots *slots, struct
 	const uintptr_t thread = gdri_gate_thread();
 	struct gdri_gate_slot *own = &slots->slot[gdri_gate_hash(thread)];
 
+	if (!gdri_gate_is_open(gate, generation))
+		return false;
 	if (__builtin_expect(atomic_load_explicit(&own->owner, memory_order_relaxed) != thread, 0))
 		own = gdri_core_gate_claim(slots, thread);
 	/* Inside already: a signal handler that copies, or a copy left by longjmp. */

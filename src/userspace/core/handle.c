@@ -21,6 +21,7 @@ _Static_assert(offsetof(struct gdri_record, session.page_shift) == 32, "2.6: str
 _Static_assert(offsetof(struct gdri_record, session.driver_version) == 36, "2.6: struct gdr");
 _Static_assert(offsetof(struct gdri_record, session.backend) == 40, "2.6: struct gdr");
 _Static_assert(offsetof(struct gdri_record, region.mapping_type) == 16, "2.6: gdr_memh_t");
+_Static_assert(offsetof(struct gdri_record, region.driver_handle) == 24, "2.6: gdr_memh_t");
 _Static_assert(offsetof(struct gdri_record, object) == 104, "2.6: gdr_memh_t");
 
 /*
@@ -38,13 +39,17 @@ struct table {
 	struct wiped_on_fork *wiped;
 	pid_t process;		/* compared where fork cannot wipe; else 0 */
 	size_t cursor;		/* where the search for a free record starts */
-	size_t live;
 	struct table *parent;	/* of the process that forked this one */
 	struct gdri_pool sessions;
 	struct gdri_pool regions;
 	struct gdri_gate_slots slots;
 };
 
+/*
+ * Made once and never given back: a thread that is still in here when the
+ * process exits must find it.  dlclose does not unload the shared library
+ * either (-z nodelete), so opening it again finds the table that it had.
+ */
 static _Atomic(struct table *) process_table;
 
 static void *map_anonymous(size_t size)
@@ -55,25 +60,42 @@ static void *map_anonymous(size_t size)
 	return memory == MAP_FAILED ? NULL : memory;
 }
 
+/*
+ * A program that called mlockall(MCL_FUTURE) would have all of it filled with
+ * memory here and now.  So it is made inaccessible, unlocked, and then opened.
+ */
+static void *map_unlocked(size_t size)
+{
+	void *memory = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
+			    0);
+
+	if (memory == MAP_FAILED)
+		return NULL;
+	munlock(memory, size);
+	if (mprotect(memory, size, PROT_READ | PROT_WRITE) == 0)
+		return memory;
+	munmap(memory, size);
+	return NULL;
+}
+
 /* RLIMIT_AS may forbid the full reservation; fewer handles serve as well. */
 static void *reserve_arena(size_t *size)
 {
 	void *base;
 
 	for (*size = ARENA_SIZE; *size >= ARENA_SIZE_MIN; *size /= 2) {
-		base = map_anonymous(*size);
+		base = map_unlocked(*size);
 		if (base)
 			return base;
 	}
 	return NULL;
 }
 
+/* Of a table that nobody has seen. */
 static void destroy_table(struct table *table)
 {
 	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
 
-	gdri_core_pool_destroy(&table->sessions);
-	gdri_core_pool_destroy(&table->regions);
 	if (table->wiped)
 		munmap(table->wiped, page);
 	if (table->base)
@@ -158,7 +180,6 @@ struct gdri_record *gdri_core_record_alloc(void)
 			atomic_store_explicit(&record->kind, GDRI_RECORD_RESERVED,
 					      memory_order_relaxed);
 			memset(record->layout_2_6, 0, sizeof(record->layout_2_6));
-			table->live++;
 			return record;
 		}
 	}
@@ -194,7 +215,6 @@ void gdri_core_record_free(struct gdri_record *record)
 
 	atomic_store_explicit(&record->object, NULL, memory_order_release);
 	atomic_store_explicit(&record->kind, GDRI_RECORD_FREE, memory_order_relaxed);
-	table->live--;
 	release_page(table, record);
 }
 
@@ -265,19 +285,4 @@ int gdri_core_handle_lookup(uint64_t value, enum gdri_record_kind kind,
 	if (!*object || kind_of(*record) != (uint32_t)kind)
 		return -EINVAL;
 	return 0;
-}
-
-/*
- * dlclose of a library whose sessions are all closed leaves nothing behind.
- * At process exit other libraries' destructors may still close theirs, so a
- * table with live records stays.
- */
-__attribute__((destructor)) static void unload(void)
-{
-	struct table *table = atomic_load(&process_table);
-
-	if (table && is_ours(table) && table->live == 0) {
-		atomic_store(&process_table, table->parent);
-		destroy_table(table);
-	}
 }

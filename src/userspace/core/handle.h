@@ -42,7 +42,7 @@ struct gdri_record {
 		struct {
 			void *links[2];
 			uint32_t mapping_type;
-			uint32_t driver_handle;	/* at 24, after padding */
+			_Alignas(8) uint32_t driver_handle;
 		} region;
 		unsigned char layout_2_6[104];
 	};

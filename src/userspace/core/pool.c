@@ -1,31 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* Type-stable allocation in chunks that are only returned all together. */
+/* Type-stable allocation in chunks that are never given back. */
 #include "core/pool.h"
 
-#include <stdint.h>
 #include <sys/mman.h>
-
-#include "core/gate.h"
 
 #define CHUNK_SIZE ((size_t)64 * 1024)
 
-/* The first cache line of a chunk. */
-struct chunk {
-	struct chunk *next;
-};
-
 static void add_chunk(struct gdri_pool *pool)
 {
-	struct chunk *chunk = mmap(NULL, CHUNK_SIZE, PROT_READ | PROT_WRITE,
-				   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	size_t offset = GDRI_CACHE_LINE;
+	char *chunk = mmap(NULL, CHUNK_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			   -1, 0);
 
 	if (chunk == MAP_FAILED)
 		return;
-	chunk->next = pool->chunks;
-	pool->chunks = chunk;
-	for (; offset + pool->object_size <= CHUNK_SIZE; offset += pool->object_size)
-		gdri_core_pool_put(pool, (char *)chunk + offset);
+	for (size_t end = pool->object_size; end <= CHUNK_SIZE; end += pool->object_size)
+		gdri_core_pool_put(pool, chunk + end - pool->object_size);
 }
 
 void *gdri_core_pool_get(struct gdri_pool *pool)
@@ -44,18 +33,4 @@ void gdri_core_pool_put(struct gdri_pool *pool, void *object)
 {
 	*(void **)object = pool->free_list;
 	pool->free_list = object;
-}
-
-void gdri_core_pool_destroy(struct gdri_pool *pool)
-{
-	struct chunk *chunk = pool->chunks;
-
-	while (chunk) {
-		struct chunk *next = chunk->next;
-
-		munmap(chunk, CHUNK_SIZE);
-		chunk = next;
-	}
-	pool->chunks = NULL;
-	pool->free_list = NULL;
 }

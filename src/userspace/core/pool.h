@@ -17,12 +17,10 @@
 struct gdri_pool {
 	size_t object_size;	/* a multiple of the cache line */
 	void *free_list;
-	void *chunks;
 };
 
 /* NULL when memory is exhausted. */
 void *gdri_core_pool_get(struct gdri_pool *pool);
 void gdri_core_pool_put(struct gdri_pool *pool, void *object);
-void gdri_core_pool_destroy(struct gdri_pool *pool);
 
 #endif
