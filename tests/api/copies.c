@@ -380,6 +380,7 @@ static void copies_without_cuda(void)
 	forbid_cuda();
 	CHECK_EQ(copy_all_kinds(&mapping, host), 0);
 	query_everything(&mapping);
+	free(host);
 	fflush(NULL);
 	_exit(0);
 }
@@ -405,6 +406,7 @@ static void all_but_pin_without_cuda(void)
 	CHECK_EQ(gdr_unpin_buffer(mapping.g, mapping.handle), 0);
 	gpu_map(mapping.g, left, MIB);
 	CHECK_EQ(gdr_close(mapping.g), 0);
+	free(host);
 	fflush(NULL);
 	_exit(0);
 }

@@ -236,7 +236,8 @@ static void *stay_busy(void *arg)
 	memset(data, 1, sizeof(data));
 	while (!atomic_load(&busy->team->stop)) {
 		const struct gpu_mapping *mapping = busy->mapping;
-		gdr_t g = gdr_open();
+		/* ThreadSanitizer's own lock around dlopen does not survive a fork. */
+		gdr_t g = api_is_sanitized() ? mapping->g : gdr_open();
 		gdr_mh_t handle;
 		void *va;
 
@@ -247,7 +248,8 @@ static void *stay_busy(void *arg)
 		busy->wrong += gdr_copy_to_mapping(mapping->handle, mapping->va, data,
 						   sizeof(data)) != 0;
 		busy->wrong += gdr_unmap(g, handle, va, MIB) != 0;
-		busy->wrong += gdr_close(g) != 0;
+		busy->wrong += gdr_unpin_buffer(g, handle) != 0;
+		busy->wrong += g != mapping->g && gdr_close(g) != 0;
 	}
 	return NULL;
 }

@@ -30,6 +30,9 @@ int api_rounds(int plain);
 /* ThreadSanitizer and friends reserve address space and intercept calls. */
 bool api_is_sanitized(void);
 
+/* harness_count_maps, or always 0 where mappings are not the program's alone. */
+size_t api_count_maps(void);
+
 /* Sends stderr into a file, and gives back what the library wrote there. */
 void api_capture_begin(void);
 const char *api_capture_end(int *lines);

@@ -170,8 +170,8 @@ static void unmap_takes_any_size(void)
 
 		CHECK_EQ(gdr_unmap(g, handle, va, sizes[i]), 0);
 		if (i > 0)
-			CHECK_EQ(harness_count_maps(), maps);
-		maps = harness_count_maps();
+			CHECK_EQ(api_count_maps(), maps);
+		maps = api_count_maps();
 	}
 	CHECK_EQ(gdr_unpin_buffer(g, handle), 0);
 	CHECK_EQ(gdr_close(g), 0);

@@ -35,9 +35,11 @@ static void unmap_ends(void)
 	struct gpu_mapping mapping = gpu_map_new(gpu_open(), MIB);
 	const int threads = getenv("HARNESS_SLOW") ? 20 : 300;
 	static struct team team;
-	struct knocker knocker = { &team, mapping.handle, mapping.va };
+	static struct knocker knocker[TEAM_MAX];
 
-	team_start(&team, threads, knock, &knocker, 0);
+	for (int i = 0; i < threads; i++)
+		knocker[i] = (struct knocker){ &team, mapping.handle, mapping.va + i * 64 };
+	team_start(&team, threads, knock, knocker, sizeof(knocker[0]));
 	thread_nap(10000);
 	alarm(60);
 	CHECK_EQ(gdr_unmap(mapping.g, mapping.handle, mapping.va, MIB), 0);

@@ -11,7 +11,7 @@
 #include "core/pool.h"
 
 #define ARENA_SIZE ((size_t)1 << 30)
-#define ARENA_SIZE_MIN ((size_t)1 << 20)
+#define ARENA_STEP ((size_t)1 << 20)
 #define RECORD_SIZE sizeof(struct gdri_record)
 
 _Static_assert(sizeof(struct gdri_record) == 128, "records tile pages");
@@ -36,6 +36,7 @@ struct wiped_on_fork {
 struct table {
 	unsigned char *base;
 	size_t size;
+	_Atomic size_t opened;	/* readable and writable so far; grows in steps */
 	struct wiped_on_fork *wiped;
 	pid_t process;		/* compared where fork cannot wipe; else 0 */
 	size_t cursor;		/* where the search for a free record starts */
@@ -61,34 +62,40 @@ static void *map_anonymous(size_t size)
 }
 
 /*
- * A program that called mlockall(MCL_FUTURE) would have all of it filled with
- * memory here and now.  So it is made inaccessible, unlocked, and then opened.
+ * Addresses only: a gigabyte that could be written to would count where the
+ * kernel limits what programs may ask for, be filled at once in a program that
+ * called mlockall(MCL_FUTURE), and be searched by leak checkers.  RLIMIT_AS may
+ * forbid even this; fewer handles serve as well.
  */
-static void *map_unlocked(size_t size)
+static void *reserve_arena(size_t *size)
 {
-	void *memory = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
-			    0);
+	for (*size = ARENA_SIZE; *size >= ARENA_STEP; *size /= 2) {
+		void *base = mmap(NULL, *size, PROT_NONE,
+				  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
-	if (memory == MAP_FAILED)
-		return NULL;
-	munlock(memory, size);
-	if (mprotect(memory, size, PROT_READ | PROT_WRITE) == 0)
-		return memory;
-	munmap(memory, size);
+		if (base != MAP_FAILED) {
+			munlock(base, *size);
+			return base;
+		}
+	}
 	return NULL;
 }
 
-/* RLIMIT_AS may forbid the full reservation; fewer handles serve as well. */
-static void *reserve_arena(size_t *size)
+/* False when the arena ends here. */
+static bool open_step(struct table *table)
 {
-	void *base;
+	const size_t opened = atomic_load_explicit(&table->opened, memory_order_relaxed);
 
-	for (*size = ARENA_SIZE; *size >= ARENA_SIZE_MIN; *size /= 2) {
-		base = map_unlocked(*size);
-		if (base)
-			return base;
-	}
-	return NULL;
+	if (opened == table->size ||
+	    mprotect(table->base + opened, ARENA_STEP, PROT_READ | PROT_WRITE) != 0)
+		return false;
+	atomic_store_explicit(&table->opened, opened + ARENA_STEP, memory_order_release);
+	return true;
+}
+
+static inline size_t opened_size(const struct table *table)
+{
+	return atomic_load_explicit(&table->opened, memory_order_acquire);
 }
 
 /* Of a table that nobody has seen. */
@@ -113,7 +120,7 @@ static struct table *new_table(struct table *parent)
 	table->parent = parent;
 	table->base = reserve_arena(&table->size);
 	table->wiped = map_anonymous(page);
-	if (!table->base || !table->wiped) {
+	if (!table->base || !table->wiped || !open_step(table)) {
 		destroy_table(table);
 		return NULL;
 	}
@@ -172,9 +179,11 @@ struct gdri_record *gdri_core_record_alloc(void)
 	const size_t count = table->size / RECORD_SIZE;
 
 	for (size_t tries = 0; tries < count; tries++) {
-		struct gdri_record *record = (void *)(table->base + table->cursor * RECORD_SIZE);
+		struct gdri_record *record;
 
-		table->cursor = (table->cursor + 1) % count;
+		if (table->cursor * RECORD_SIZE == opened_size(table) && !open_step(table))
+			table->cursor = 0;
+		record = (void *)(table->base + table->cursor++ * RECORD_SIZE);
 		if (kind_of(record) == GDRI_RECORD_FREE) {
 			/* Keeps the page from being given back before it is published. */
 			atomic_store_explicit(&record->kind, GDRI_RECORD_RESERVED,
@@ -248,7 +257,7 @@ static inline struct gdri_record *find_record(const struct table *table, uint64_
 {
 	const uint64_t offset = value - (uint64_t)(uintptr_t)table->base;
 
-	if (offset >= table->size || offset % RECORD_SIZE != 0)
+	if (offset >= opened_size(table) || offset % RECORD_SIZE != 0)
 		return NULL;
 	return (struct gdri_record *)(table->base + offset);
 }

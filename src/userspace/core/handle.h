@@ -12,9 +12,10 @@
 
 /*
  * A handle of the 2.6 API is the address of a record in an arena: one
- * reservation of address space that is made at the first gdr_open and stays
- * readable while the library is loaded.  So any 64 bits can be checked with
- * two comparisons, and no load from a foreign address is ever made.
+ * reservation of address space that is made at the first gdr_open.  What has
+ * been used of it stays readable while the library is loaded.  So any 64 bits
+ * can be checked with two comparisons, and no load from a foreign address is
+ * ever made.
  *
  * Records are handed out at rising addresses and not reused before the arena
  * is through (8 million handles later), so the address itself tells an old
