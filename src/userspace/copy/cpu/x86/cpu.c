@@ -61,13 +61,14 @@ static const struct gdri_copy_routine *const routines[] = {
  * turn; run it on a real GPU and put the winner first.
  *
  * On a Xeon with AVX-512 and MOVDIR64B and an H200 on PCIe 5 (medians, us, in
- * docs/results/h200/routines.txt): stores of 32 and of 64 bytes are the same up to
- * 1 MiB, while MOVDIR64B needs 22% more from 64 KiB on.  Loads of 64 bytes equal
- * those of 32 up to 4 KiB and need 17% less above, 66 instead of 79 for 64 KiB.
+ * docs/results/h200/routines.txt): stores of 64 bytes equal those of 32, or need up
+ * to 10% less between 4 and 64 KiB, while MOVDIR64B needs 22% more from 64 KiB
+ * on.  Loads of 64 bytes equal those of 32 up to 4 KiB and need 17% less above,
+ * 66 instead of 79 for 64 KiB.
  *
  * Users of older CPUs report that 512-bit streaming loads are slower than
- * narrow ones there (field reports, F3), so they come first only where they
- * were measured: on CPUs that have MOVDIR64B as well.
+ * narrow ones there (field reports, F3), so AVX-512 comes first only where it
+ * was measured: on CPUs that have MOVDIR64B as well.
  *
  * Should one routine win for small copies and another for large ones, give the
  * pair a name of its own: a routine whose store compares the size and calls
@@ -76,10 +77,13 @@ static const struct gdri_copy_routine *const routines[] = {
 static const struct gdri_copy_routine avx512_of_recent_cpus = {
 	.name = "avx512",
 	.needs = GDRI_COPY_X86_AVX512F | GDRI_COPY_X86_SSE41 | GDRI_COPY_X86_MOVDIR64B,
+	.store = gdri_copy_avx512_store,
 	.load = gdri_copy_avx512_load,
 };
 
-static const struct gdri_copy_routine *const store_order[] = { &avx, &sse2, NULL };
+static const struct gdri_copy_routine *const store_order[] = {
+	&avx512_of_recent_cpus, &avx, &sse2, NULL
+};
 static const struct gdri_copy_routine *const load_order[] = {
 	&avx512_of_recent_cpus, &avx2, &sse41, &sse2, NULL
 };
