@@ -42,9 +42,9 @@ check model-builds gcc -std=gnu11 -D_GNU_SOURCE $WARN -O2 -fPIC -shared -Itests/
 	-Wl,-soname,libgdrapi.so.2 -o "$MODEL/libgdrapi.so.2" tests/abi/helper_model.c
 ln -s libgdrapi.so.2 "$MODEL/libgdrapi.so"
 
-# pair NAME LIBRARY LINK... -- COMPILER...: build, then run with both libraries.
+# LINK=... pair NAME COMPILER...: build with either header, run with both libraries.
 pair() {
-	local name=$1 header compiler
+	local name=$1 header
 	shift
 	for header in gdrapi.h facts_2_6.h; do
 		check "$name-$header-builds" "$@" $WARN -O2 -Iinclude -Itests/abi \
@@ -54,7 +54,8 @@ pair() {
 	done
 }
 
-for compiler in "gcc -std=c11" "clang -std=c11" "g++ -x c++ -std=c++17" "clang++ -x c++ -std=c++11"; do
+for compiler in "gcc -std=c11" "clang -std=c11" \
+		"g++ -x c++ -std=c++17" "clang++ -x c++ -std=c++11"; do
 	name=${compiler%% *}
 	LINK="-x none -L$LIB -lgdrapi -ldl" pair "$name-shared" $compiler -D_GNU_SOURCE
 	LINK="-x none -L$MODEL -lgdrapi -ldl" pair "$name-model" $compiler -D_GNU_SOURCE

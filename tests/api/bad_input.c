@@ -331,7 +331,8 @@ static void attributes_and_types(void)
 	CHECK_REFUSED(gdr_get_attribute(g, (gdr_attr_t)0x7fffffff, &value), EINVAL, "attribute 2");
 	CHECK_EQ(value, 77);
 	CHECK_REFUSED(gdr_get_mapping_type_string((gdr_mapping_type_t)4, &text), EINVAL, "type 4");
-	CHECK_REFUSED(gdr_get_mapping_type_string((gdr_mapping_type_t)-1, &text), EINVAL, "type -1");
+	CHECK_REFUSED(gdr_get_mapping_type_string((gdr_mapping_type_t)-1, &text), EINVAL,
+		      "type -1");
 	CHECK(strcmp(text, "untouched") == 0);
 	CHECK_EQ(gdr_close(g), 0);
 }
@@ -469,7 +470,8 @@ static const struct api_case cases[] = {
 	{ "attributes_and_types", attributes_and_types, LOGGED },
 	{ "dead_sessions", dead_sessions, LOGGED },
 	{ "dead_handles", dead_handles, LOGGED },
-	{ "injected_failures", injected_failures, LOGGED " GDRCOPY_EMU=fail=pin:1:12,fail=map:1:5" },
+	{ "injected_failures", injected_failures,
+	  LOGGED " GDRCOPY_EMU=fail=pin:1:12,fail=map:1:5" },
 	{ "bar1_is_full", bar1_is_full, LOGGED " GDRCOPY_EMU=bar1=1M" },
 };
 

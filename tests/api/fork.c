@@ -49,7 +49,8 @@ static void refuse_all_calls(void *arg)
 	char host[8];
 	void *va = host;
 
-	CHECK_REFUSED(gdr_pin_buffer(g, mapping->buffer.ptr, MIB, 0, 0, &out), EACCES, "open one here");
+	CHECK_REFUSED(gdr_pin_buffer(g, mapping->buffer.ptr, MIB, 0, 0, &out), EACCES,
+		      "open one here");
 	CHECK_EQ(out.h, 0);
 	CHECK_REFUSED(gdr_pin_buffer_v2(g, mapping->buffer.ptr, MIB, 0, &out), EACCES, "parent");
 	CHECK_REFUSED(gdr_map(g, handle, &va, MIB), EACCES, "parent");
@@ -61,7 +62,8 @@ static void refuse_all_calls(void *arg)
 	CHECK_REFUSED(gdr_get_attribute(g, GDR_ATTR_USE_PERSISTENT_MAPPING, &a), EACCES, "parent");
 	CHECK_REFUSED(gdr_driver_get_version(g, &a, &b), EACCES, "parent");
 	CHECK_REFUSED(gdr_copy_to_mapping(handle, mapping->va, host, 8), EACCES, "pin again here");
-	CHECK_REFUSED(gdr_copy_from_mapping(handle, host, mapping->va, 8), EACCES, "pin again here");
+	CHECK_REFUSED(gdr_copy_from_mapping(handle, host, mapping->va, 8), EACCES,
+		      "pin again here");
 	CHECK_EQ(a, 71);
 	CHECK_EQ(b, 72);
 }

@@ -154,13 +154,15 @@ static void addresses_inside_the_table(void)
 	gdr_info_t info;
 
 	for (int64_t step = -4096; step <= 4096; step++) {
-		if (handle + (uint64_t)step != handle && !is_refused(mapping.g, handle + (uint64_t)step))
+		const uint64_t value = handle + (uint64_t)step;
+
+		if (value != handle && !is_refused(mapping.g, value))
 			CHECK_EQ(step, 0);
-		if (handle + (uint64_t)step != session && !is_no_session(handle + (uint64_t)step))
+		if (value != session && !is_no_session(value))
 			CHECK_EQ(step, 0);
 	}
 	for (int i = 0; i < 1000; i++)
-		CHECK(is_refused(mapping.g, handle + 128 * (next_random() % (1 << 21))  + 128));
+		CHECK(is_refused(mapping.g, handle + 128 * (next_random() % (1 << 21)) + 128));
 	CHECK_EQ(gdr_get_info(mapping.g, mapping.handle, &info), 0);
 	gpu_unmap(mapping);
 	CHECK_EQ(gdr_close(mapping.g), 0);

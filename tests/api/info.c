@@ -231,7 +231,8 @@ static void callback_flag(void)
 static const struct api_case cases[] = {
 	{ "before_and_after_map", before_and_after_map, NULL },
 	{ "coherent_platform", coherent_platform, "GDRCOPY_EMU=coherent" },
-	{ "platform_without_write_combining", platform_without_write_combining, "GDRCOPY_EMU=wc=0" },
+	{ "platform_without_write_combining", platform_without_write_combining,
+	  "GDRCOPY_EMU=wc=0" },
 	{ "map_sizes", map_sizes, NULL },
 	{ "mapping_starts_at_the_address", mapping_starts_at_the_address, NULL },
 	{ "unmap_takes_any_size", unmap_takes_any_size, NULL },

@@ -222,7 +222,8 @@ static void ten_thousand_maps(void)
 	limit.rlim_cur = 256;
 	REQUIRE_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
 	for (int i = 0; i < count; i++) {
-		handle[i] = gpu_pin(g, buffer.ptr + (size_t)(i % 16) * GPU_PAGE_SIZE, GPU_PAGE_SIZE);
+		handle[i] = gpu_pin(g, buffer.ptr + (size_t)(i % 16) * GPU_PAGE_SIZE,
+				    GPU_PAGE_SIZE);
 		va[i] = gpu_map(g, handle[i], GPU_PAGE_SIZE);
 	}
 	CHECK_EQ(harness_count_fds(), fds);

@@ -51,7 +51,8 @@ static void check_level(const struct gdri_log *log)
 	const char *level = read_variable("GDRCOPY_LOG_LEVEL");
 
 	if (level && !is_level(level))
-		gdri_error(log, "GDRCOPY_LOG_LEVEL=%s is not 1 (debug) to 4 (error); using 4", level);
+		gdri_error(log, "GDRCOPY_LOG_LEVEL=%s is not 1 (debug) to 4 (error); using 4",
+			   level);
 }
 
 static void read_backend(struct gdri_config *config)
