@@ -52,6 +52,28 @@ static void bad_failure(void)
 	CHECK(strstr(text, "\"fail=cuMemAlloc:0\"") != NULL);
 }
 
+static void bad_provider(void)
+{
+	char text[512];
+
+	capture_init(text, sizeof(text));
+	CHECK(strstr(text, "\"provider=disk\"") != NULL);
+}
+
+/* Outside the guest of the kernel tests there is no such memory. */
+static void provider_without_its_device(void)
+{
+	CUcontext context;
+	CUdeviceptr ptr;
+
+	if (access("/dev/nvidia-emu", F_OK) == 0)
+		SKIP("this machine has the stand-in's device");
+	REQUIRE_EQ(cuInit(0), CUDA_SUCCESS);
+	REQUIRE_EQ(cuDevicePrimaryCtxRetain(&context, 0), CUDA_SUCCESS);
+	REQUIRE_EQ(cuCtxSetCurrent(context), CUDA_SUCCESS);
+	CHECK_EQ(cuMemAlloc(&ptr, 4096), CUDA_ERROR_OPERATING_SYSTEM);
+}
+
 static void no_device(void)
 {
 	CHECK_EQ(cuInit(0), CUDA_ERROR_NO_DEVICE);
@@ -117,6 +139,9 @@ static void before_init(void)
 static const struct emu_case cases[] = {
 	{ .name = "unknown_key", .emu = "devices=2,bogus=1", .run = unknown_key },
 	{ .name = "bad_value", .emu = "mem=lots", .run = bad_value },
+	{ .name = "bad_provider", .emu = "provider=disk", .run = bad_provider },
+	{ .name = "provider_without_its_device", .emu = "provider=bar",
+	  .run = provider_without_its_device },
 	{ .name = "bad_failure", .emu = "fail=cuMemAlloc:0", .run = bad_failure },
 	{ .name = "no_device", .emu = "devices=0", .run = no_device },
 	{ .name = "driver_version", .emu = "driver=13030", .run = driver_version },

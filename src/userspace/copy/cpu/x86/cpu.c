@@ -61,7 +61,7 @@ static const struct gdri_copy_routine *const routines[] = {
  * turn; run it on a real GPU and put the winner first.
  *
  * On a Xeon with AVX-512 and MOVDIR64B and an H200 on PCIe 5 (medians, us, in
- * docs/results/h200/routines.txt): stores of 64 bytes equal those of 32, or need up
+ * docs/results/h200): stores of 64 bytes equal those of 32, or need up
  * to 10% less between 4 and 64 KiB, while MOVDIR64B needs 22% more from 64 KiB
  * on.  Loads of 64 bytes equal those of 32 up to 4 KiB and need 17% less above,
  * 66 instead of 79 for 64 KiB.
