@@ -75,14 +75,53 @@ static bool make_room(void)
 	return true;
 }
 
+/*
+ * The provider learns the address of the whole memory object, because a pin may
+ * reach beyond the one allocation.  What GPUDirect RDMA cannot reach stays unknown.
+ */
+static const struct emu_provider *binding_provider(const struct emu_alloc *alloc)
+{
+	const struct emu_provider *provider = alloc->block ? alloc->block->provider : NULL;
+
+	if (!provider || !provider->bind || alloc->kind == EMU_MANAGED ||
+	    !emu_alloc_rdma_capable(alloc))
+		return NULL;
+	return provider;
+}
+
+static int bind_address(const struct emu_alloc *alloc)
+{
+	const struct emu_provider *provider = binding_provider(alloc);
+	struct emu_object object = emu_alloc_object(alloc);
+
+	return provider ? provider->bind(&alloc->block->extent, object.block_offset, object.size,
+					 object.va) : 0;
+}
+
+static void unbind_address(const struct emu_alloc *alloc)
+{
+	const struct emu_provider *provider = binding_provider(alloc);
+	struct emu_object object = emu_alloc_object(alloc);
+
+	if (provider)
+		provider->unbind(&alloc->block->extent, object.block_offset, object.size,
+				 object.va);
+}
+
 CUresult emu_alloc_insert(const struct emu_alloc *alloc)
 {
 	struct emu_alloc *copy = malloc(sizeof(*copy));
 	size_t at;
+	int ret;
 
 	if (!copy || !make_room()) {
 		free(copy);
 		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	ret = bind_address(alloc);
+	if (ret != 0) {
+		free(copy);
+		return emu_result(ret);
 	}
 	*copy = *alloc;
 	copy->id = ++last_id;
@@ -106,6 +145,7 @@ void emu_alloc_remove(struct emu_alloc *alloc)
 
 	memmove(&table[at], &table[at + 1], (count - at - 1) * sizeof(*table));
 	count--;
+	unbind_address(alloc);
 	if (alloc->kind == EMU_MANAGED)
 		close_address(alloc->space_va, alloc->space_size);
 	if (alloc->kind == EMU_HOST)

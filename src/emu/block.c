@@ -7,7 +7,6 @@
 
 #include "memory.h"
 
-static const struct emu_provider *const provider = &emu_provider_memfd;
 static uint64_t used[EMU_MAX_DEVICES];
 
 /*
@@ -34,6 +33,8 @@ static int map_extent(const struct emu_extent *extent, uint8_t **cpu)
 CUresult emu_block_create(CUdevice device, uint64_t size, bool shareable,
 			  struct emu_block **block)
 {
+	const struct emu_provider *provider =
+		emu_config_get()->bar_memory ? &emu_provider_bar : &emu_provider_memfd;
 	struct emu_block *created;
 	int ret;
 

@@ -126,6 +126,11 @@ static bool parse_key(struct emu_config *out, const char *key, const char *value
 		return parse_switch(value, &out->write_combining);
 	if (strcmp(key, "fail") == 0)
 		return value && parse_failure(out, value);
+	if (strcmp(key, "provider") == 0 && value &&
+	    (strcmp(value, "bar") == 0 || strcmp(value, "memfd") == 0)) {
+		out->bar_memory = strcmp(value, "bar") == 0;
+		return true;
+	}
 	if (strcmp(key, "no-peer") == 0 && parse_switch(value, &on)) {
 		out->peer = !on;
 		return true;

@@ -21,6 +21,7 @@
  *   no-rdma       GPUs without GPUDirect RDMA
  *   exclusive     devices say that their compute mode is "exclusive process" (nothing
  *                 stops a second process)
+ *   provider=bar  memory comes from the PCI device of the kernel tests (memfd: the default)
  *   wc=0          the machine cannot map write-combined
  *   fail=CALL[:N[:RESULT]]   the N-th call (1; * means each) of CALL answers RESULT.
  *                 CALL is a driver entry point without _vN, or "pin" or "map", whose
@@ -45,6 +46,7 @@ struct emu_config {
 	bool rdma;
 	bool exclusive;
 	bool write_combining;
+	bool bar_memory;
 	int failure_count;
 	struct emu_failure failures[EMU_MAX_FAILURES];
 	char error[192];	/* what is wrong with the variable; empty: nothing */

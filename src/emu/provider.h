@@ -36,8 +36,18 @@ struct emu_provider {
 	 * calls this when neither an allocation nor a pin refers to the extent.
 	 */
 	void (*release)(struct emu_extent *extent);
+
+	/*
+	 * Tells where in this process's device addresses a part of the extent lies,
+	 * and that it lies there no longer.  The same part may be bound several
+	 * times and is then unbound as often.  NULL where nobody asks by address.
+	 */
+	int (*bind)(const struct emu_extent *extent, uint64_t offset, uint64_t size, uint64_t va);
+	void (*unbind)(const struct emu_extent *extent, uint64_t offset, uint64_t size,
+		       uint64_t va);
 };
 
 extern const struct emu_provider emu_provider_memfd;
+extern const struct emu_provider emu_provider_bar;	/* needs tests/kernel/standin */
 
 #endif

@@ -8,8 +8,8 @@
 EMU_CUDA_SRCS := \
 	alloc.c block.c config.c context.c copy.c device.c dmabuf.c door.c \
 	entry_points.c error.c event.c host.c identity.c init.c ipc.c memory.c \
-	module.c pointer.c pool.c provider_memfd.c ranges.c space.c stream.c vmm.c \
-	vmm_share.c kernels/pplat.c kernels/selftest.c kernels/table.c
+	module.c pointer.c pool.c provider_bar.c provider_memfd.c ranges.c space.c stream.c \
+	vmm.c vmm_share.c kernels/pplat.c kernels/selftest.c kernels/table.c
 
 EMU_CUDART_SRCS := \
 	runtime/copy.c runtime/device.c runtime/error.c runtime/memory.c runtime/stream.c
