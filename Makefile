@@ -33,7 +33,7 @@ config:
 	@echo GDRAPI_ARCH=$(GDRAPI_ARCH)
 
 lib:
-	$(Q)$(MAKE) --no-print-directory -C src/userspace $(SUB) OUT=$(LIBOUT)
+	$(Q)$(MAKE) --no-print-directory -C src/userspace $(SUB) OUT=$(LIBOUT) $(PC_VARIABLES)
 
 emu:
 	$(Q)$(MAKE) --no-print-directory -C src/emu $(SUB) OUT=$(TOP)/emu

@@ -14,7 +14,7 @@ DESTINC ?= $(DESTDIR)$(includedir)
 DESTBIN ?= $(DESTDIR)$(bindir)
 DESTMAN := $(DESTDIR)$(mandir)
 INSTALL ?= install
-export prefix exec_prefix libdir includedir
+PC_VARIABLES = prefix=$(prefix) exec_prefix=$(exec_prefix) libdir=$(libdir) includedir=$(includedir)
 
 SONAME := libgdrapi.so.$(LIB_MAJOR_VER)
 TOOL_NAMES := copybw copylat apiperf sanity pplat info

@@ -21,7 +21,7 @@ mkdir -p "$LOGS"
 : >"$LOGS/skipped"
 
 # The suite must not depend on what the caller has set.
-unset "${!GDRCOPY_@}" LD_PRELOAD
+unset "${!GDRCOPY_@}" LD_PRELOAD MAKEFLAGS MFLAGS MAKELEVEL COMMONCFLAGS
 
 note_failure() {
 	failed=$((failed + 1))
