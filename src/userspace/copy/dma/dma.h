@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT */
+/* The DMA engine of one session: copies by the device's copy engines, without CUDA. */
+#ifndef GDRI_COPY_DMA_DMA_H
+#define GDRI_COPY_DMA_DMA_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "copy/dma/port.h"
+
+struct gdri_dma;		/* all devices of one session */
+struct gdri_dma_target;		/* a pinned range, attached to it */
+
+/*
+ * How the CPU learns that a copy is complete.  HOST is what the library uses:
+ * the host engine releases the semaphore after waiting for the copy engine to
+ * be idle.  The others are for tests and measurements.
+ */
+enum gdri_dma_completion {
+	GDRI_DMA_BY_HOST,
+	GDRI_DMA_BY_ENGINE_FLUSHED,
+	GDRI_DMA_BY_ENGINE_UNSAFE	/* delivers stale bytes: only to show that tests see it */
+};
+
+struct gdri_dma_options {
+	enum gdri_dma_completion completion;
+	int engine;			/* n of COPYn for every direction, or -1: choose */
+	uint64_t timeout_ns;		/* for one wait without progress; 0: 2 seconds */
+	size_t bounce_bytes;		/* of bounce memory per device; 0: 1 MiB */
+};
+
+/* Makes nothing on any device yet; port must outlive the result. */
+int gdri_dma_create(struct gdri_dma_port *port, const struct gdri_dma_options *options,
+		    struct gdri_dma **dma);
+
+/* No copy runs and no target is attached. */
+int gdri_dma_destroy(struct gdri_dma *dma);
+
+/*
+ * Makes memory reachable by the engines of its device.  The first one of a
+ * device opens its space, queues and bounce memory and takes milliseconds.
+ * -EOPNOTSUPP, -EBUSY: this device has no DMA road; it is asked once and the
+ * answer is kept.
+ */
+int gdri_dma_attach(struct gdri_dma *dma, const struct gdri_dma_memory *memory,
+		    struct gdri_dma_target **target);
+void gdri_dma_detach(struct gdri_dma_target *target);
+
+/*
+ * Copies.  Each returns when every byte has arrived: at the device, where the
+ * next read by any road sees it, or in host memory.  Any alignment and length;
+ * offset + size lies in the target.  What the calling thread stored through a
+ * mapping of the same device before the call is seen by the copy.
+ *
+ * From any thread.  A queue's lock is held for the submission alone, never
+ * across a wait.  No system call but those that touch fresh pages.
+ *
+ * -EIO, -ETIMEDOUT: the channel died and is confirmed to be gone, nothing
+ * touches the memory any more, and the caller may take another road for the
+ * whole range.  -ENODEV: the device has no channel any more, from the start.
+ * -EOWNERDEAD: the channel died and could not be confirmed to be gone; the range is
+ * in an unknown state for ever, and the caller must report an error.
+ */
+int gdri_dma_to_device(struct gdri_dma_target *target, uint64_t offset, const void *host,
+		       size_t size);
+int gdri_dma_from_device(struct gdri_dma_target *target, uint64_t offset, void *host, size_t size);
+
+/*
+ * Between two targets, of one device or of two.  Overlapping ranges of one
+ * memory object behave like memmove.  *route: the way it took.  staged = true
+ * forces the way through host memory, peer = true forbids it
+ * (-EOPNOTSUPP where the devices do not reach each other).
+ */
+enum gdri_dma_route { GDRI_DMA_LOCAL, GDRI_DMA_PEER, GDRI_DMA_STAGED };
+enum gdri_dma_route_wish { GDRI_DMA_ROUTE_AUTO, GDRI_DMA_ROUTE_PEER, GDRI_DMA_ROUTE_STAGED };
+int gdri_dma_between(struct gdri_dma_target *dst, uint64_t dst_offset,
+		     struct gdri_dma_target *src, uint64_t src_offset, size_t size,
+		     enum gdri_dma_route_wish wish, enum gdri_dma_route *route);
+
+/*
+ * Host memory that copies use directly from now on.  The pages stay pinned
+ * until unregister, which waits for copies that use them.  Ranges
+ * may not overlap (-EEXIST).  A copy whose host side is only partly registered
+ * goes through bounce memory.
+ */
+int gdri_dma_register(struct gdri_dma *dma, void *base, size_t length);
+int gdri_dma_unregister(struct gdri_dma *dma, void *base);	/* -ENOENT */
+
+/* Whether the whole range is registered: decides the crossover. */
+bool gdri_dma_is_registered(const struct gdri_dma *dma, const void *host, size_t size);
+
+/*
+ * Times of this device, measured on memory of our own when its first target
+ * was attached (0: not measured).  All in nanoseconds and bytes per second.
+ */
+struct gdri_dma_calibration {
+	uint64_t to_device_ns, from_device_ns;	/* of a 64-byte copy */
+	uint64_t to_device_rate, from_device_rate;
+	uint64_t bounce_to_rate, bounce_from_rate;
+	size_t crossover[2][2];	/* [0 to, 1 from device][1: registered]; SIZE_MAX: never */
+};
+void gdri_dma_get_calibration(const struct gdri_dma_target *target,
+			      struct gdri_dma_calibration *calibration);
+
+/* For gdrcopy_info and tests: one line on the queues of a target's device. */
+void gdri_dma_describe(const struct gdri_dma_target *target, char *text, size_t size);
+
+#endif
