@@ -4,14 +4,15 @@
  *
  * Locks, outermost first.  Each line may be taken under those above it:
  *
+ *   gets (pin.c)		around gets and puts of pins with callbacks
  *   the NVIDIA driver's own	held by it around the free callback
  *   mm->mmap_lock		held by the kernel around mmap, fault, munmap
  *   region->lock		state and mapping of one region
  *   mapping->i_mmap_rwsem	taken inside unmap_mapping_range()
  *   session->lock, registry, pool	leaves: nothing is taken under them
  *
- * No lock of ours is held around a call of the NVIDIA driver: put waits for a
- * running callback, and the callback takes region->lock.  Nothing is copied
+ * No lock that the callback takes is held around a call of the NVIDIA driver:
+ * put waits for a running callback, and the callback takes region->lock.  Nothing is copied
  * from or to user space under a lock, since a fault takes mmap_lock.
  *
  * Only symbols that are not GPL-only may be used outside GDRDRV_OPEN_DRIVER:

@@ -13,12 +13,23 @@
 #include <linux/atomic.h>
 #include <linux/err.h>
 #include <linux/hashtable.h>
+#include <linux/rwsem.h>
 #include <linux/spinlock.h>
 #include <linux/timex.h>
 
 #ifndef CONFIG_64BIT
 #error "a pointer must hold a number that is never used again"
 #endif
+
+/*
+ * Serves pins with callbacks alone; no get of ours runs while one of them is put.
+ *
+ * The driver knows a pin by the address of its page table.  A callback that comes
+ * between our last look at the region and the driver's own lock frees that
+ * table, and the next get may be given the same address: the put would then end
+ * the new pin, behind the back of its region.
+ */
+static DECLARE_RWSEM(gets);
 
 static DEFINE_HASHTABLE(registry, 10);
 static DEFINE_SPINLOCK(registry_lock);
@@ -91,8 +102,7 @@ static void take_pages_back(void *data)
 	if (!region)
 		return;
 	mutex_lock(&region->lock);
-	if (region->state != GDRDRV_RELEASED)
-		region->state = GDRDRV_REVOKED;
+	region->state = GDRDRV_REVOKED;
 	gdrdrv_map_retire(region);
 	region->table = NULL;
 	mutex_unlock(&region->lock);
@@ -117,23 +127,53 @@ static int call_get_persistent(struct gdrdrv_region *region, struct nvidia_p2p_p
 
 static int call_get(struct gdrdrv_region *region, struct nvidia_p2p_page_table **table)
 {
-	if (gdrdrv_persistent)
-		return call_get_persistent(region, table);
-	return nvidia_p2p_get_pages(region->p2p_token, region->va_space, region->va, region->size,
-				    table, take_pages_back, (void *)region->id);
-}
-
-/* Here too the table is only a key: a callback may have ended it since. */
-static void call_put(struct gdrdrv_region *region, struct nvidia_p2p_page_table *table)
-{
 	int ret;
 
-#if defined(GDRDRV_NV_PERSISTENT_CALLS)
 	if (gdrdrv_persistent)
-		ret = nvidia_p2p_put_pages_persistent(region->va, table, 0);
-	else
+		return call_get_persistent(region, table);
+	down_read(&gets);
+	ret = nvidia_p2p_get_pages(region->p2p_token, region->va_space, region->va, region->size,
+				   table, take_pages_back, (void *)region->id);
+	up_read(&gets);
+	return ret;
+}
+
+static int call_put_persistent(struct gdrdrv_region *region, struct nvidia_p2p_page_table *table)
+{
+#if defined(GDRDRV_NV_PERSISTENT_CALLS)
+	return nvidia_p2p_put_pages_persistent(region->va, table, 0);
+#else
+	return nvidia_p2p_put_pages(region->p2p_token, region->va_space, region->va, table);
 #endif
+}
+
+static bool is_taken_back(struct gdrdrv_region *region)
+{
+	bool taken;
+
+	mutex_lock(&region->lock);
+	taken = region->state == GDRDRV_REVOKED;
+	mutex_unlock(&region->lock);
+	return taken;
+}
+
+/* The table is only a key here: a callback may end it at any moment. */
+static int call_put_revocable(struct gdrdrv_region *region, struct nvidia_p2p_page_table *table)
+{
+	int ret = 0;
+
+	down_write(&gets);
+	if (!is_taken_back(region))
 		ret = nvidia_p2p_put_pages(region->p2p_token, region->va_space, region->va, table);
+	up_write(&gets);
+	return ret;
+}
+
+static void call_put(struct gdrdrv_region *region, struct nvidia_p2p_page_table *table)
+{
+	int ret = gdrdrv_persistent ? call_put_persistent(region, table) :
+				      call_put_revocable(region, table);
+
 	if (ret)
 		pr_err_ratelimited("the NVIDIA driver did not take back 0x%llx, %llu bytes: error %d\n",
 				   region->va, region->size, ret);

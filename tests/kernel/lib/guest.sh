@@ -55,7 +55,7 @@ boot() {
 		-object memory-backend-ram,id=bar0,size=256M,share=on -device ivshmem-plain,memdev=bar0 \
 		-object memory-backend-ram,id=bar1,size=256M,share=on -device ivshmem-plain,memdev=bar1 \
 		-kernel "$kernel" -initrd "$WORK/initrd.gz" \
-		-append "console=ttyS0 panic=-1 quiet loglevel=7 $GUEST_APPEND" </dev/null
+		-append "console=ttyS0 panic=-1 oops=panic quiet loglevel=7 $GUEST_APPEND" </dev/null
 }
 
 # judge LINE STATUS: prints the guest's cases under the kernel's name, and what the host saw.
