@@ -106,6 +106,44 @@ static bool parse_int(const char *value, uint64_t max, int *number)
 	return true;
 }
 
+/* MODE or MODE:N; fallback is N where it is left out, 0: it must not be. */
+static bool parse_mode(const char *value, const char *mode, uint64_t fallback, uint64_t *number)
+{
+	size_t length = strlen(mode);
+
+	if (strncmp(value, mode, length) != 0)
+		return false;
+	if (value[length] == '\0') {
+		*number = fallback;
+		return fallback > 0;
+	}
+	return value[length] == ':' && parse_number(value + length + 1, INT32_MAX, number) &&
+	       *number > 0;
+}
+
+static bool parse_dma(struct emu_dma_config *out, const char *value)
+{
+	if (strcmp(value, "0") == 0 || strcmp(value, "1") == 0) {
+		out->absent = *value == '0';
+	} else if (strcmp(value, "busy") == 0) {
+		out->limited = true;
+		out->channels = 0;
+	} else if (parse_mode(value, "busy", 0, &out->channels)) {
+		out->limited = true;
+	} else if (strcmp(value, "early") == 0) {
+		out->early = true;
+	} else if (strcmp(value, "unconfirmed") == 0) {
+		out->unconfirmed = true;
+	} else if (strcmp(value, "small") == 0) {
+		out->small = true;
+	} else {
+		return parse_mode(value, "hang", 1, &out->hang_at) ||
+		       parse_mode(value, "die", 1, &out->die_at) ||
+		       parse_mode(value, "delay", 0, &out->delay_us);
+	}
+	return true;
+}
+
 static bool parse_key(struct emu_config *out, const char *key, const char *value)
 {
 	bool on;
@@ -124,6 +162,8 @@ static bool parse_key(struct emu_config *out, const char *key, const char *value
 		return parse_switch(value, &out->exclusive);
 	if (strcmp(key, "wc") == 0)
 		return parse_switch(value, &out->write_combining);
+	if (strcmp(key, "dma") == 0)
+		return value && parse_dma(&out->dma, value);
 	if (strcmp(key, "fail") == 0)
 		return value && parse_failure(out, value);
 	if (strcmp(key, "provider") == 0 && value &&

@@ -23,8 +23,18 @@
  *                 stops a second process)
  *   provider=bar  memory comes from the PCI device of the kernel tests (memfd: the default)
  *   wc=0          the machine cannot map write-combined
+ *   dma=MODE      the model of copy-engine channels; several modes: several keys
+ *     0               GPUs have none
+ *     busy[:N]        only N channels of each GPU are free (0)
+ *     hang[:N]        each channel stops in its N-th submission (1)
+ *     die[:N]         each channel dies in its N-th submission (1)
+ *     delay:US        each submission waits that many microseconds
+ *     early           semaphores do not wait for the bytes, whatever they were told
+ *     unconfirmed     closing a channel is not confirmed, and it goes on
+ *     small           rings of 8 entries, push buffers of 256 words
  *   fail=CALL[:N[:RESULT]]   the N-th call (1; * means each) of CALL answers RESULT.
- *                 CALL is a driver entry point without _vN, or "pin" or "map", whose
+ *                 CALL is a driver entry point without _vN, or "pin" or "map", or "dma-" and
+ *                 space, engines, queue, map, host, unmap, scratch or close, whose
  *                 RESULT is an errno.  May be given up to 16 times.
  *
  * SIZE takes K, M, G, T.  An unknown key makes cuInit fail and is named on stderr.
@@ -34,6 +44,17 @@ struct emu_failure {
 	unsigned long nth;	/* 0: each */
 	int result;		/* 0: the default of the call */
 	unsigned long seen;
+};
+
+struct emu_dma_config {
+	bool absent;
+	bool limited;			/* to this number of channels: */
+	uint64_t channels;
+	uint64_t hang_at, die_at;	/* 0: never */
+	uint64_t delay_us;
+	bool early;
+	bool unconfirmed;
+	bool small;
 };
 
 struct emu_config {
@@ -47,6 +68,7 @@ struct emu_config {
 	bool exclusive;
 	bool write_combining;
 	bool bar_memory;
+	struct emu_dma_config dma;
 	int failure_count;
 	struct emu_failure failures[EMU_MAX_FAILURES];
 	char error[192];	/* what is wrong with the variable; empty: nothing */

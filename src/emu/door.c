@@ -4,6 +4,7 @@
 
 #include <errno.h>
 
+#include "channel.h"
 #include "memory.h"
 
 static uint64_t bar1_used[EMU_MAX_DEVICES];
@@ -169,6 +170,16 @@ EMU_API const struct gdrcopy_emu_entry *gdrcopy_emu_entry_v1(void)
 		.bar1_reserve = bar1_reserve,
 		.bar1_release = bar1_release,
 		.usage = usage,
+		.dma_space = emu_dma_space_open,
+		.dma_space_close = emu_dma_space_close,
+		.dma_engines = emu_dma_engines,
+		.dma_queue = emu_dma_queue_open,
+		.dma_close = emu_dma_queue_close,
+		.dma_knock = emu_dma_knock,
+		.dma_map = emu_dma_map_memory,
+		.dma_host = emu_dma_map_host,
+		.dma_unmap = emu_dma_unmap,
+		.dma_scratch = emu_dma_scratch,
 	};
 
 	return &entry;

@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#define GDRCOPY_EMU_ABI 1
+#define GDRCOPY_EMU_ABI 2
 #define GDRCOPY_EMU_ENTRY "gdrcopy_emu_entry_v1"
 
 /* Kinds of memory that a pin may meet. */
@@ -30,6 +30,35 @@ struct gdrcopy_emu_range {
 	enum gdrcopy_emu_kind kind;
 	int rdma_capable;	/* the GPU's attribute; VMM: gpuDirectRDMACapable as well */
 	void *memory;		/* what is held */
+};
+
+/* A copy engine of an emulated GPU. */
+struct gdrcopy_emu_engine {
+	unsigned number;	/* n of COPYn */
+	unsigned width;		/* physical engines behind it */
+	int shared;		/* another COPYn has the same ones */
+};
+
+/* An address space of an emulated GPU, for copy engines. */
+struct gdrcopy_emu_space;
+
+/*
+ * A channel.  Ring, push buffer and USERD are emulated GPU memory, semaphore
+ * and notifier host memory; none of it exists in a forked child.  The channel
+ * runs in a thread of the driver.  The struct is the driver's as well.
+ */
+struct gdrcopy_emu_queue {
+	volatile uint64_t *ring;
+	uint32_t ring_entries;		/* a power of two */
+	uint32_t push_words;		/* a power of two */
+	volatile uint32_t *push;
+	uint64_t push_address;
+	volatile uint32_t *put;		/* GP_PUT and GP_GET of the USERD */
+	volatile const uint32_t *get;
+	volatile const uint32_t *semaphore;
+	uint64_t semaphore_address;
+	volatile const uint16_t *notifier;	/* not 0: an Xid number; the channel is dead */
+	uint32_t copy_class;
 };
 
 struct gdrcopy_emu_entry {
@@ -73,6 +102,53 @@ struct gdrcopy_emu_entry {
 
 	/* Memory and BAR1 that this process uses on the device, for NVML. */
 	void (*usage)(int device, uint64_t *memory, uint64_t *bar1);
+
+	/*
+	 * The model of copy-engine channels.  -EOPNOTSUPP: GDRCOPY_EMU=dma=0.
+	 * -ENOTCONN: CUDA is not initialised in this process.  Each of these calls
+	 * fails as GDRCOPY_EMU=fail=dma-STEP asks, STEP being the word after "dma_"
+	 * (queue, map, host, ...).
+	 */
+	int (*dma_space)(int device, struct gdrcopy_emu_space **space);
+
+	/* -EBUSY: it still has queues or views. */
+	int (*dma_space_close)(struct gdrcopy_emu_space *space);
+
+	/* Number of engines written, at most max. */
+	int (*dma_engines)(struct gdrcopy_emu_space *space, struct gdrcopy_emu_engine *engines,
+			   unsigned max);
+
+	/* -EBUSY: no free channel (GDRCOPY_EMU=dma=busy). */
+	int (*dma_queue)(struct gdrcopy_emu_space *space, unsigned engine,
+			 struct gdrcopy_emu_queue **queue);
+
+	/*
+	 * Other than 0: the channel may still touch its memory at any time; queue
+	 * and space stay as they are, for ever.
+	 */
+	int (*dma_close)(struct gdrcopy_emu_queue *queue);
+
+	/* The doorbell: the channel looks at GP_PUT now.  One caller at a time. */
+	void (*dma_knock)(struct gdrcopy_emu_queue *queue);
+
+	/*
+	 * Shows [offset, offset + length) of the range's memory object, which hold()
+	 * gave; the view keeps the memory.  -EOPNOTSUPP: it is another GPU's, and
+	 * GPUs cannot reach each other.
+	 */
+	int (*dma_map)(struct gdrcopy_emu_space *space, const struct gdrcopy_emu_range *range,
+		       uint64_t offset, uint64_t length, uint64_t *address);
+
+	/* Whole pages that can be read and written, mapped until dma_unmap(). */
+	int (*dma_host)(struct gdrcopy_emu_space *space, void *base, uint64_t length,
+			uint64_t *address);
+
+	/* Waits for engines that are touching the view; later accesses fault. */
+	int (*dma_unmap)(struct gdrcopy_emu_space *space, uint64_t address);
+
+	/* GPU memory that lives as long as the space. */
+	int (*dma_scratch)(struct gdrcopy_emu_space *space, uint64_t length, void **base,
+			   uint64_t *address);
 };
 
 /* extern const struct gdrcopy_emu_entry *gdrcopy_emu_entry_v1(void); */
