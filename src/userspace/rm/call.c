@@ -97,6 +97,27 @@ int gdri_rm_call_cards(int fd, struct gdri_rm_card cards[GDRI_RM_MAX_GPUS],
 	return rc < 0 ? gdri_rm_failure_set(failure, "list of GPUs", rc) : 0;
 }
 
+static const char *name_of_alloc(uint32_t class_id)
+{
+	switch (class_id) {
+	case GDRI_RM_CLASS_ROOT_CLIENT:
+		return "allocation of a client";
+	case GDRI_RM_CLASS_DEVICE:
+		return "allocation of a device";
+	case GDRI_RM_CLASS_SUBDEVICE:
+		return "allocation of a subdevice";
+	case GDRI_RM_CLASS_VASPACE:
+	case GDRI_RM_CLASS_MEMORY_VIRTUAL:
+		return "allocation of an address space";
+	case GDRI_RM_CLASS_MEMORY_LOCAL_USER:
+		return "allocation of video memory";
+	case GDRI_RM_CLASS_CHANNEL_GROUP:
+		return "allocation of a channel group";
+	default:
+		return "allocation of an object";
+	}
+}
+
 int gdri_rm_call_alloc(int fd, uint32_t client, uint32_t parent, uint32_t *object,
 		       uint32_t class_id, void *params, size_t size,
 		       struct gdri_rm_failure *failure)
@@ -109,12 +130,8 @@ int gdri_rm_call_alloc(int fd, uint32_t client, uint32_t parent, uint32_t *objec
 		.params = (uintptr_t)params,
 		.params_size = (uint32_t)size,
 	};
-	const char *step = class_id == GDRI_RM_CLASS_ROOT_CLIENT ? "allocation of a client" :
-			   class_id == GDRI_RM_CLASS_DEVICE ? "allocation of a device" :
-			   class_id == GDRI_RM_CLASS_SUBDEVICE ? "allocation of a subdevice" :
-			   "allocation of an object";
 	int rc = send_request(fd, GDRI_RM_IOCTL(GDRI_RM_ESC_ALLOC, alloc), &alloc, &alloc.status,
-			      step, failure);
+			      name_of_alloc(class_id), failure);
 
 	if (rc == 0)
 		*object = alloc.object;
@@ -179,6 +196,26 @@ int gdri_rm_call_unmap(int fd, uint32_t client, uint32_t device, uint32_t memory
 
 	return send_request(fd, GDRI_RM_IOCTL(GDRI_RM_ESC_UNMAP_MEMORY, unmap), &unmap,
 			    &unmap.status, "unmap of the memory object", failure);
+}
+
+int gdri_rm_call_map_dma(int fd, struct gdri_rm_map_dma *map, struct gdri_rm_failure *failure)
+{
+	return send_request(fd, GDRI_RM_IOCTL(GDRI_RM_ESC_MAP_MEMORY_DMA, *map), map, &map->status,
+			    "map of memory for the device", failure);
+}
+
+int gdri_rm_call_unmap_dma(int fd, struct gdri_rm_unmap_dma *unmap,
+			   struct gdri_rm_failure *failure)
+{
+	return send_request(fd, GDRI_RM_IOCTL(GDRI_RM_ESC_UNMAP_MEMORY_DMA, *unmap), unmap,
+			    &unmap->status, "unmap of memory for the device", failure);
+}
+
+int gdri_rm_call_alloc_memory(int device_fd, struct gdri_rm_alloc_memory *request,
+			      struct gdri_rm_failure *failure)
+{
+	return send_request(device_fd, GDRI_RM_IOCTL(GDRI_RM_ESC_ALLOC_MEMORY, *request), request,
+			    &request->status, "pinning of host memory", failure);
 }
 
 int gdri_rm_call_register(int device_fd, int fd, struct gdri_rm_failure *failure)

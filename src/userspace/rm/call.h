@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "rm/abi/channel_r580.h"
 #include "rm/abi/r580.h"
 
 /*
@@ -47,6 +48,15 @@ int gdri_rm_call_dup(int fd, uint32_t client, uint32_t parent, uint32_t object,
 int gdri_rm_call_map(int fd, struct gdri_rm_map *map, struct gdri_rm_failure *failure);
 int gdri_rm_call_unmap(int fd, uint32_t client, uint32_t device, uint32_t memory,
 		       uint64_t linear, struct gdri_rm_failure *failure);
+
+/* Memory as the device's engines see it; map->address is the answer. */
+int gdri_rm_call_map_dma(int fd, struct gdri_rm_map_dma *map, struct gdri_rm_failure *failure);
+int gdri_rm_call_unmap_dma(int fd, struct gdri_rm_unmap_dma *unmap,
+			   struct gdri_rm_failure *failure);
+
+/* Pins memory of this process; device_fd: a registered /dev/nvidiaN. */
+int gdri_rm_call_alloc_memory(int device_fd, struct gdri_rm_alloc_memory *request,
+			      struct gdri_rm_failure *failure);
 
 /* Ties a descriptor of /dev/nvidiaN to the control descriptor. */
 int gdri_rm_call_register(int device_fd, int fd, struct gdri_rm_failure *failure);

@@ -43,7 +43,10 @@ static int alloc_device(struct gdri_rm_client *client, struct gdri_rm_device *de
 			struct gdri_rm_failure *failure)
 {
 	struct gdri_rm_id_info info = { .gpu = device->gpu };
-	struct gdri_rm_device_params params = { .client_share = client->object };
+	struct gdri_rm_device_params params = {
+		.client_share = client->object,
+		.va_mode = GDRI_RM_VA_MODE_MULTIPLE,	/* for spaces of our own: space.h */
+	};
 	struct gdri_rm_subdevice_params sub = { 0 };
 	uint32_t object = gdri_rm_client_new_handle(client);
 	uint32_t subdevice = gdri_rm_client_new_handle(client);

@@ -95,7 +95,7 @@ int gdri_rm_memory_same(struct gdri_rm_client *client, uint32_t object1, uint32_
 	return rc;
 }
 
-static int map_into_process(int fd, size_t length, void **base, struct gdri_rm_failure *failure)
+int gdri_rm_memory_map_file(int fd, size_t length, void **base, struct gdri_rm_failure *failure)
 {
 	int rc;
 
@@ -136,7 +136,7 @@ int gdri_rm_memory_map(struct gdri_rm_client *client, struct gdri_rm_device *dev
 	rc = gdri_rm_call_map(client->fd, &map, failure);
 	if (rc)
 		goto out_close;
-	rc = map_into_process(fd, length, &base, failure);
+	rc = gdri_rm_memory_map_file(fd, length, &base, failure);
 	if (rc) {
 		gdri_rm_call_unmap(client->fd, client->object, device->object, object,
 				   map.linear, &(struct gdri_rm_failure){ 0 });

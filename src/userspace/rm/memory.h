@@ -51,4 +51,7 @@ int gdri_rm_memory_map(struct gdri_rm_client *client, struct gdri_rm_device *dev
 int gdri_rm_memory_unmap(struct gdri_rm_client *client, struct gdri_rm_device *device,
 			 uint32_t object, struct gdri_rm_window *window);
 
+/* mmap of a /dev/nvidiaN descriptor that a map request was tied to; absent from children. */
+int gdri_rm_memory_map_file(int fd, size_t length, void **base, struct gdri_rm_failure *failure);
+
 #endif

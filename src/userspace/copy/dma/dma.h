@@ -23,11 +23,38 @@ enum gdri_dma_completion {
 	GDRI_DMA_BY_ENGINE_UNSAFE	/* delivers stale bytes: only to show that tests see it */
 };
 
+/* How the CPU moves bytes that do not overlap; a mapping is one of the two sides, or neither. */
+typedef void (*gdri_dma_copy_fn)(void *dst, const void *src, size_t size);
+
+/* Zeroes are the defaults, but for engine. */
 struct gdri_dma_options {
 	enum gdri_dma_completion completion;
-	int engine;			/* n of COPYn for every direction, or -1: choose */
+	int engine;			/* n of COPYn for every way, or -1: choose */
 	uint64_t timeout_ns;		/* for one wait without progress; 0: 2 seconds */
-	size_t bounce_bytes;		/* of bounce memory per device; 0: 1 MiB */
+
+	/*
+	 * Devices whose doorbell is not behind BAR1 read a word through BAR1 before
+	 * it, so that what was stored through mappings is there first.
+	 */
+	bool read_before_submit;
+
+	/*
+	 * Measure at the first attach (1 ms), with the CPU's routines for mappings
+	 * of this session; otherwise calibrations hold the figures of an H200.
+	 */
+	bool calibrate;
+	gdri_dma_copy_fn to_mapping, from_mapping;	/* NULL: not measured */
+
+	/* Pageable memory; the sizes are tuned by measurements alone. */
+	gdri_dma_copy_fn fill, empty;	/* into and out of bounce memory; NULL: memcpy */
+	size_t bounce_bytes;		/* per device; 0: 1 MiB */
+	size_t chunk_bytes;		/* the largest piece; 0: 64 KiB */
+	size_t read_edge, write_edge;	/* the first piece of a read, the last of a write */
+	unsigned depth;			/* pieces of one copy under way; 0: 4 */
+
+	/* For tests. */
+	uint32_t first_ticket;
+	uint64_t launch_bytes;		/* longest launch */
 };
 
 /* Makes nothing on any device yet; port must outlive the result. */
@@ -45,7 +72,7 @@ int gdri_dma_destroy(struct gdri_dma *dma);
  */
 int gdri_dma_attach(struct gdri_dma *dma, const struct gdri_dma_memory *memory,
 		    struct gdri_dma_target **target);
-void gdri_dma_detach(struct gdri_dma_target *target);
+void gdri_dma_detach(struct gdri_dma_target *target);	/* no copy uses it */
 
 /*
  * Copies.  Each returns when every byte has arrived: at the device, where the
@@ -59,6 +86,7 @@ void gdri_dma_detach(struct gdri_dma_target *target);
  * -EIO, -ETIMEDOUT: the channel died and is confirmed to be gone, nothing
  * touches the memory any more, and the caller may take another road for the
  * whole range.  -ENODEV: the device has no channel any more, from the start.
+ * -EBUSY: no bounce memory became free within twice the time-out; the rest as for -EIO.
  * -EOWNERDEAD: the channel died and could not be confirmed to be gone; the range is
  * in an unknown state for ever, and the caller must report an error.
  */
@@ -68,9 +96,11 @@ int gdri_dma_from_device(struct gdri_dma_target *target, uint64_t offset, void *
 
 /*
  * Between two targets, of one device or of two.  Overlapping ranges of one
- * memory object behave like memmove.  *route: the way it took.  staged = true
- * forces the way through host memory, peer = true forbids it
- * (-EOPNOTSUPP where the devices do not reach each other).
+ * memory object behave like memmove.  *route: the way it took.  STAGED forces the
+ * way through host memory, PEER forbids it (-EOPNOTSUPP where the devices do not
+ * reach each other).  The first copy of a target to or from a peer maps it
+ * there, with system calls.  A channel's death in the middle of an overlapping
+ * copy is always -EOWNERDEAD, since some of the source is not there any more.
  */
 enum gdri_dma_route { GDRI_DMA_LOCAL, GDRI_DMA_PEER, GDRI_DMA_STAGED };
 enum gdri_dma_route_wish { GDRI_DMA_ROUTE_AUTO, GDRI_DMA_ROUTE_PEER, GDRI_DMA_ROUTE_STAGED };
@@ -79,20 +109,24 @@ int gdri_dma_between(struct gdri_dma_target *dst, uint64_t dst_offset,
 		     enum gdri_dma_route_wish wish, enum gdri_dma_route *route);
 
 /*
- * Host memory that copies use directly from now on.  The pages stay pinned
- * until unregister, which waits for copies that use them.  Ranges
- * may not overlap (-EEXIST).  A copy whose host side is only partly registered
- * goes through bounce memory.
+ * Host memory that copies use directly from now on: the whole pages around
+ * [base, base + length), pinned for every device that has a target now or later,
+ * until unregister, which waits for copies that use them.  No two ranges share
+ * a page (-EEXIST).  A copy whose host side is only partly registered goes
+ * through bounce memory.  A forked child does not have these pages, and calls
+ * in a child are -EACCES.
  */
 int gdri_dma_register(struct gdri_dma *dma, void *base, size_t length);
-int gdri_dma_unregister(struct gdri_dma *dma, void *base);	/* -ENOENT */
+
+/* -ENOENT.  -EOWNERDEAD: a channel that knew them was lost; they stay pinned. */
+int gdri_dma_unregister(struct gdri_dma *dma, void *base);
 
 /* Whether the whole range is registered: decides the crossover. */
-bool gdri_dma_is_registered(const struct gdri_dma *dma, const void *host, size_t size);
+bool gdri_dma_is_registered(struct gdri_dma *dma, const void *host, size_t size);
 
 /*
  * Times of this device, measured on memory of our own when its first target
- * was attached (0: not measured).  All in nanoseconds and bytes per second.
+ * was attached.  All in nanoseconds and bytes per second.
  */
 struct gdri_dma_calibration {
 	uint64_t to_device_ns, from_device_ns;	/* of a 64-byte copy */

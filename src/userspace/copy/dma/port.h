@@ -37,6 +37,7 @@ struct gdri_dma_memory {
 	const void *object;	/* the port's: struct gdri_rm_range or gdrcopy_emu_range */
 	uint64_t offset;	/* of the first byte in that object */
 	uint64_t length;
+	uint64_t va;		/* CUDA's address of it; 0: unknown.  Tells what overlaps. */
 };
 
 /* One view of memory in a space: the engines read and write it at address. */
@@ -71,6 +72,7 @@ struct gdri_dma_queue {
 	volatile const uint32_t *get;	/* GP_GET */
 	volatile uint32_t *doorbell;	/* takes token */
 	uint32_t token;
+	bool doorbell_apart;		/* not behind BAR1, so stores through BAR1 may be later */
 	void (*knock)(struct gdri_dma_queue *queue);	/* instead of the doorbell; NULL: none */
 	uint32_t copy_class;		/* object class to name with SET_OBJECT */
 	volatile const uint32_t *semaphore;	/* last ticket that was released */
