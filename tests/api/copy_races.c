@@ -334,7 +334,7 @@ static void disjoint_parts_of_one_mapping(void)
 static const struct api_case cases[] = {
 	{ "copies_against_unmap", copies_against_unmap, NULL },
 	{ "copies_against_unpin", copies_against_unpin, NULL },
-	{ "copies_against_close", copies_against_close, NULL },
+	{ "copies_against_close", copies_against_close, "GDRCOPY_DMA=0" },
 	{ "copies_of_300_threads", copies_of_300_threads, NULL },
 	{ "copies_of_brief_threads", copies_of_brief_threads, NULL },
 	{ "unmap_waits", unmap_waits, NULL },

@@ -165,6 +165,38 @@ static void unknown_level_is_named(void)
 	}
 }
 
+/* One line names the variable; the session opens with the default. */
+static void unknown_dma_settings_are_named(void)
+{
+	static const char *const bad[] = { "2", "yes", "min", "min=", "min=-1", "min=4X", "min=4KK",
+					   "min=99999999999999999999", "min=20000000000G", "0 " };
+	static const char *const good[] = { "", "0", "1", "min=0", "min=65536", "min=64K",
+					    "min=0x1000", "min=1g" };
+	int lines;
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		const char *text;
+		gdr_t g;
+
+		setenv("GDRCOPY_DMA", bad[i], 1);
+		text = open_captured(&g, &lines);
+		CHECK_EQ(lines, 1);
+		CHECK(strncmp(text, "ERR:  GDRCOPY_DMA=", 18) == 0);
+		CHECK_EQ(gdr_close(g), 0);
+	}
+	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+		gdr_t g;
+
+		setenv("GDRCOPY_DMA", good[i], 1);
+		setenv("GDRCOPY_CALIBRATION", i & 1 ? "0" : "1", 1);
+		open_captured(&g, &lines);
+		CHECK_EQ(lines, 0);
+		CHECK_EQ(gdr_close(g), 0);
+	}
+	setenv("GDRCOPY_CALIBRATION", "often", 1);
+	CHECK_REFUSED(gdr_close(gpu_open()), 0, "GDRCOPY_CALIBRATION=often");
+}
+
 /* Settings belong to the session: what changes later is for the next one. */
 static void settings_are_read_at_open(void)
 {
@@ -306,6 +338,8 @@ static const struct api_case cases[] = {
 	{ "plain_copy_routine", plain_copy_routine,
 	  "GDRCOPY_ENABLE_LOGGING=1 GDRCOPY_LOG_LEVEL=2 GDRCOPY_COPY=plain" },
 	{ "unknown_level_is_named", unknown_level_is_named, "GDRCOPY_ENABLE_LOGGING=1" },
+	{ "unknown_dma_settings_are_named", unknown_dma_settings_are_named,
+	  "GDRCOPY_ENABLE_LOGGING=1" },
 	{ "settings_are_read_at_open", settings_are_read_at_open, NULL },
 	{ "forced_back_ends", forced_back_ends, "GDRCOPY_ENABLE_LOGGING=1" },
 	{ "dmabuf_or_nothing", dmabuf_or_nothing, "GDRCOPY_ENABLE_LOGGING=1" },

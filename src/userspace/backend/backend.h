@@ -53,6 +53,20 @@ struct gdri_pin {
 	void *priv;		/* the back end's own record; released by unpin() */
 };
 
+/*
+ * The memory object behind a pin, for copy engines: either range, or emulated
+ * with emulator.  All of it stays until the unpin.
+ */
+struct gdri_rm_range;
+struct gdrcopy_emu_range;
+struct gdrcopy_emu_entry;
+
+struct gdri_backend_memory {
+	const struct gdri_rm_range *range;
+	const struct gdrcopy_emu_range *emulated;
+	const struct gdrcopy_emu_entry *emulator;
+};
+
 /* A mapping, filled by map(). */
 struct gdri_mapping {
 	void *base;		/* CPU address of pin.va */
@@ -125,6 +139,10 @@ struct gdri_backend_ops {
 	 * size).  Optional: the default does nothing.
 	 */
 	int (*refresh)(struct gdri_backend_session *session, struct gdri_pin *pin);
+
+	/* NULL where the back end knows no memory objects. */
+	void (*get_memory)(struct gdri_backend_session *session, const struct gdri_pin *pin,
+			   struct gdri_backend_memory *memory);
 };
 
 /* In the order in which they are tried; emu is picked by name only. */

@@ -2,6 +2,8 @@
 /* Reads the library's environment variables. */
 #include "core/config.h"
 
+#include <errno.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -75,6 +77,58 @@ static void read_backend(struct gdri_config *config)
 	config->backend_unknown = true;
 }
 
+/* Bytes, with K, M or G for powers of 1024; false when that is not all of text. */
+static bool parse_size(const char *text, size_t *size)
+{
+	char *end;
+	unsigned long long value;
+	unsigned shift = 0;
+
+	if (text[0] < '0' || text[0] > '9')
+		return false;
+	errno = 0;
+	value = strtoull(text, &end, 0);
+	switch (*end) {
+	case 'G': case 'g':
+		shift += 10;
+		/* fall through */
+	case 'M': case 'm':
+		shift += 10;
+		/* fall through */
+	case 'K': case 'k':
+		shift += 10;
+		end++;
+	}
+	if (errno || *end || value > SIZE_MAX >> shift)
+		return false;
+	*size = (size_t)value << shift;
+	return true;
+}
+
+static void read_dma(struct gdri_config *config)
+{
+	const char *text = read_variable("GDRCOPY_DMA");
+
+	config->dma = true;
+	if (!text || text[0] == '\0' || strcmp(text, "1") == 0)
+		return;
+	if (strcmp(text, "0") == 0)
+		config->dma = false;
+	else if (strncmp(text, "min=", 4) == 0 && parse_size(text + 4, &config->dma_min))
+		config->dma_forced = true;
+	else
+		gdri_error(&config->log, "GDRCOPY_DMA=%s is not 0, 1 or min=SIZE; using 1", text);
+}
+
+static void read_calibration(struct gdri_config *config)
+{
+	const char *text = read_variable("GDRCOPY_CALIBRATION");
+
+	config->calibrate = !text || strcmp(text, "0") != 0;
+	if (text && text[0] != '\0' && strcmp(text, "0") != 0 && strcmp(text, "1") != 0)
+		gdri_error(&config->log, "GDRCOPY_CALIBRATION=%s is not 0 or 1; using 1", text);
+}
+
 void gdri_core_config_read(struct gdri_config *config)
 {
 	memset(config, 0, sizeof(*config));
@@ -82,4 +136,6 @@ void gdri_core_config_read(struct gdri_config *config)
 	check_level(&config->log);
 	read_backend(config);
 	read_string("GDRCOPY_COPY", config->copy_routine, sizeof(config->copy_routine));
+	read_dma(config);
+	read_calibration(config);
 }

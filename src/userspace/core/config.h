@@ -4,6 +4,7 @@
 #define GDRI_CORE_CONFIG_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "core/log.h"
 
@@ -22,12 +23,17 @@ struct gdri_config {
 	bool backend_unknown;		/* GDRCOPY_BACKEND names none: open fails */
 	char backend_name[16];		/* as the user wrote it, for the log */
 	char copy_routine[16];		/* GDRCOPY_COPY; empty: choose */
+	bool dma;			/* false: GDRCOPY_DMA=0 */
+	bool dma_forced;		/* GDRCOPY_DMA=min=SIZE: no calibration decides */
+	size_t dma_min;			/* that size in bytes */
+	bool calibrate;			/* false: GDRCOPY_CALIBRATION=0 */
 };
 
 /*
  * Reads GDRCOPY_ENABLE_LOGGING, GDRCOPY_LOG_LEVEL, GDRCOPY_BACKEND,
- * GDRCOPY_USE_DMABUF_MMAP and GDRCOPY_COPY with secure_getenv and logs values
- * that mean nothing.  docs/environment.md lists them.
+ * GDRCOPY_USE_DMABUF_MMAP, GDRCOPY_COPY, GDRCOPY_DMA and GDRCOPY_CALIBRATION
+ * with secure_getenv and logs values that mean nothing.  docs/environment.md
+ * lists them.
  */
 void gdri_core_config_read(struct gdri_config *config);
 

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/dma.h"
 #include "core/region.h"
 
 static uint64_t descriptor_device(int fd)
@@ -70,6 +71,7 @@ int gdri_core_context_open(uint64_t *handle)
 	}
 	context->generation++;
 	context->regions = NULL;
+	context->dma = NULL;
 	pthread_mutex_init(&context->lock, NULL);
 	gdri_core_config_read(&context->config);
 	rc = gdri_backend_open(&context->config, &context->backend, &fd);
@@ -149,6 +151,7 @@ int gdri_core_context_close(uint64_t handle, int *release_rc)
 	gdri_core_gate_drain(&context->gate, NULL);
 
 	rc = gdri_core_region_release_all(context);
+	gdri_core_dma_close(context);
 	backend_rc = context->backend->ops->close(context->backend);
 	free_context(context);
 	*release_rc = rc ? rc : backend_rc;

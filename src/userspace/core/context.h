@@ -12,6 +12,7 @@
 #include "core/handle.h"
 
 struct gdri_region;
+struct gdri_core_dma;
 
 /*
  * States: open (gate open) -> closing (gate closed, calls draining) -> free.
@@ -31,6 +32,7 @@ struct gdri_context {
 	struct gdri_backend_session *backend;
 	pthread_mutex_t lock;	/* regions and their links */
 	struct gdri_region *regions;
+	struct gdri_core_dma *dma;	/* NULL until a region asked for it; lock */
 	uint64_t descriptor_device;	/* st_rdev of the descriptor, to know it again */
 };
 

@@ -44,6 +44,7 @@ struct table {
 	struct gdri_pool sessions;
 	struct gdri_pool regions;
 	struct gdri_gate_slots slots;
+	struct gdri_intervals mapped;
 };
 
 /*
@@ -107,6 +108,7 @@ static void destroy_table(struct table *table)
 		munmap(table->wiped, page);
 	if (table->base)
 		munmap(table->base, table->size);
+	gdri_core_intervals_destroy(&table->mapped);
 	munmap(table, sizeof(*table));
 }
 
@@ -120,7 +122,8 @@ static struct table *new_table(struct table *parent)
 	table->parent = parent;
 	table->base = reserve_arena(&table->size);
 	table->wiped = map_anonymous(page);
-	if (!table->base || !table->wiped || !open_step(table)) {
+	if (!table->base || !table->wiped || !open_step(table) ||
+	    gdri_core_intervals_init(&table->mapped)) {
 		destroy_table(table);
 		return NULL;
 	}
@@ -166,6 +169,11 @@ void gdri_core_table_unlock(void)
 struct gdri_gate_slots *gdri_core_table_slots(void)
 {
 	return &atomic_load_explicit(&process_table, memory_order_relaxed)->slots;
+}
+
+struct gdri_intervals *gdri_core_table_mapped(void)
+{
+	return &atomic_load_explicit(&process_table, memory_order_relaxed)->mapped;
 }
 
 static inline uint32_t kind_of(const struct gdri_record *record)

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "core/gate.h"
+#include "core/intervals.h"
 
 /*
  * A handle of the 2.6 API is the address of a record in an arena: one
@@ -80,6 +81,12 @@ void gdri_core_record_free(struct gdri_record *record);
 
 /* The slots that copying threads of this process announce themselves in. */
 struct gdri_gate_slots *gdri_core_table_slots(void);
+
+/*
+ * Where device memory is mapped in this process, by sessions of any kind; add
+ * and remove with the lock held.
+ */
+struct gdri_intervals *gdri_core_table_mapped(void);
 
 /* Objects behind records.  The lock is held.  Zeroed when fresh. */
 void *gdri_core_session_alloc(size_t size);

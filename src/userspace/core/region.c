@@ -128,12 +128,29 @@ static int lock_region(struct gdri_context *context, uint64_t handle, const char
 	return rc;
 }
 
+/* So that a copy can tell whether its host side is device memory of any session. */
+static int note_mapping(const struct gdri_region *region, bool present)
+{
+	struct gdri_intervals *mapped = gdri_core_table_mapped();
+	int rc = 0;
+
+	gdri_core_table_lock();
+	if (present)
+		rc = gdri_core_intervals_add(mapped, region->mapping.base, region->mapping.length);
+	else
+		gdri_core_intervals_remove(mapped, region->mapping.base);
+	gdri_core_table_unlock();
+	return rc;
+}
+
 static int unmap_locked(struct gdri_context *context, struct gdri_region *region)
 {
 	gdri_gate_close(&region->copies, region->generation);
 	gdri_core_gate_drain(&region->copies, gdri_core_table_slots());
 	region->mapped = false;
 	region->record->region.mapping_type = GDR_MAPPING_TYPE_NONE;
+	gdri_core_dma_detach(region);
+	note_mapping(region, false);
 	return context->backend->ops->unmap(context->backend, &region->pin, &region->mapping);
 }
 
@@ -218,12 +235,33 @@ static int map_as_asked(struct gdri_context *context, struct gdri_region *region
 					&region->mapping);
 	if (rc)
 		return rc;
-	if (flags == GDR_MAP_FLAG_DEFAULT || (int)region->mapping.type == flags)
-		return 0;
-	gdri_error(&context->config.log, "map: asked for mapping type %d, the platform gives %d",
-		   flags, (int)region->mapping.type);
-	context->backend->ops->unmap(context->backend, &region->pin, &region->mapping);
-	return -EINVAL;
+	if (flags != GDR_MAP_FLAG_DEFAULT && (int)region->mapping.type != flags) {
+		gdri_error(&context->config.log,
+			   "map: asked for mapping type %d, the platform gives %d", flags,
+			   (int)region->mapping.type);
+		rc = -EINVAL;
+	} else {
+		rc = note_mapping(region, true);
+		if (rc)
+			gdri_error(&context->config.log, "map: no memory for one more mapping");
+	}
+	if (rc)
+		context->backend->ops->unmap(context->backend, &region->pin, &region->mapping);
+	return rc;
+}
+
+static void open_to_copies(struct gdri_context *context, struct gdri_region *region)
+{
+	const struct gdri_mapping *mapping = &region->mapping;
+
+	region->base = mapping->base;
+	region->length = mapping->length;
+	region->to_mapping = context->engine.to_mapping[mapping->type];
+	region->from_mapping = context->engine.from_mapping[mapping->type];
+	gdri_core_dma_attach(context, region);
+	region->mapped = true;
+	region->record->region.mapping_type = mapping->type;
+	gdri_gate_open(&region->copies, region->generation);
 }
 
 int gdri_core_region_map(struct gdri_context *context, uint64_t handle, size_t size, int flags,
@@ -239,16 +277,8 @@ int gdri_core_region_map(struct gdri_context *context, uint64_t handle, size_t s
 	if (rc == 0)
 		rc = map_as_asked(context, region, size, flags);
 	if (rc == 0) {
-		const struct gdri_mapping *mapping = &region->mapping;
-
-		region->base = mapping->base;
-		region->length = mapping->length;
-		region->to_mapping = context->engine.to_mapping[mapping->type];
-		region->from_mapping = context->engine.from_mapping[mapping->type];
-		region->mapped = true;
-		region->record->region.mapping_type = mapping->type;
-		gdri_gate_open(&region->copies, region->generation);
-		*va = mapping->base;
+		open_to_copies(context, region);
+		*va = region->base;
 	}
 	pthread_mutex_unlock(&region->lock);
 	return rc;

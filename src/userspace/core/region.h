@@ -4,6 +4,7 @@
 #define GDRI_CORE_REGION_H
 
 #include "core/context.h"
+#include "core/dma.h"
 
 /*
  * States, changed under the region's lock:
@@ -24,6 +25,7 @@ struct gdri_region {
 	size_t length;
 	gdri_copy_fn to_mapping;
 	gdri_copy_fn from_mapping;
+	struct gdri_dma_road road;
 	/* The rest belongs to the lock. */
 	pthread_mutex_t lock;
 	uint32_t generation;

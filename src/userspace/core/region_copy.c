@@ -62,6 +62,33 @@ static inline int enter(uint64_t handle, const char *call, const void *device, c
 	return 0;
 }
 
+static inline uint64_t offset_of(const struct gdri_region *region, const void *device)
+{
+	return (uint64_t)((const unsigned char *)device - region->base);
+}
+
+/* 1: by the CPU; otherwise the result.  Out of line, so that small copies stay small. */
+static __attribute__((noinline)) int write_by_dma(const struct gdri_region *region,
+						  const void *device, const void *host,
+						  size_t size)
+{
+	const struct gdri_dma_road *road = &region->road;
+	const uint64_t offset = offset_of(region, device);
+
+	return gdri_core_dma_takes(road, offset, host, size) ?
+	       gdri_core_dma_write(road, offset, host, size) : 1;
+}
+
+static __attribute__((noinline)) int read_by_dma(const struct gdri_region *region, void *host,
+						 const void *device, size_t size)
+{
+	const struct gdri_dma_road *road = &region->road;
+	const uint64_t offset = offset_of(region, device);
+
+	return gdri_core_dma_takes(road, offset, host, size) ?
+	       gdri_core_dma_read(road, offset, host, size) : 1;
+}
+
 int gdri_core_region_copy_to(uint64_t handle, void *device, const void *host, size_t size)
 {
 	struct gdri_region *region = NULL;
@@ -71,10 +98,16 @@ int gdri_core_region_copy_to(uint64_t handle, void *device, const void *host, si
 	rc = enter(handle, "copy_to_mapping", device, host, size, &region, &slot);
 	if (__builtin_expect(rc != 0, 0))
 		return rc;
-	if (size != 0)
-		region->to_mapping(device, host, size);
+	rc = 1;
+	if (__builtin_expect(size >= region->road.to_min, 0))
+		rc = write_by_dma(region, device, host, size);
+	if (rc > 0) {
+		if (size != 0)
+			region->to_mapping(device, host, size);
+		rc = 0;
+	}
 	gdri_gate_leave_quickly(&region->copies, slot);
-	return 0;
+	return rc;
 }
 
 int gdri_core_region_copy_from(uint64_t handle, void *host, const void *device, size_t size)
@@ -86,8 +119,14 @@ int gdri_core_region_copy_from(uint64_t handle, void *host, const void *device, 
 	rc = enter(handle, "copy_from_mapping", device, host, size, &region, &slot);
 	if (__builtin_expect(rc != 0, 0))
 		return rc;
-	if (size != 0)
-		region->from_mapping(host, device, size);
+	rc = 1;
+	if (__builtin_expect(size >= region->road.from_min, 0))
+		rc = read_by_dma(region, host, device, size);
+	if (rc > 0) {
+		if (size != 0)
+			region->from_mapping(host, device, size);
+		rc = 0;
+	}
 	gdri_gate_leave_quickly(&region->copies, slot);
-	return 0;
+	return rc;
 }

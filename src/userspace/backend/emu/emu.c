@@ -430,6 +430,17 @@ static int emu_unmap(struct gdri_backend_session *base, struct gdri_pin *pin,
 	return ret;
 }
 
+static void emu_get_memory(struct gdri_backend_session *base, const struct gdri_pin *pin,
+			   struct gdri_backend_memory *memory)
+{
+	const struct emu_pin *record = pin->priv;
+
+	*memory = (struct gdri_backend_memory){
+		.emulated = &record->range,
+		.emulator = session_of(base)->entry,
+	};
+}
+
 const struct gdri_backend_ops gdri_backend_emu = {
 	.id = GDRI_BACKEND_EMU,
 	.name = "emu",
@@ -443,4 +454,5 @@ const struct gdri_backend_ops gdri_backend_emu = {
 	.unmap = emu_unmap,
 	.get_callback_flag = gdri_backend_no_callback_flag,
 	.refresh = gdri_backend_no_refresh,
+	.get_memory = emu_get_memory,
 };

@@ -332,6 +332,15 @@ static int unmap_nvrm(struct gdri_backend_session *session, struct gdri_pin *pin
 	return gdri_rm_memory_unmap(range->client, range->device, range->object, &record->window);
 }
 
+static void get_memory(struct gdri_backend_session *session, const struct gdri_pin *pin,
+		       struct gdri_backend_memory *memory)
+{
+	const struct nvrm_pin *record = pin->priv;
+
+	(void)session;
+	*memory = (struct gdri_backend_memory){ .range = &record->range };
+}
+
 const struct gdri_backend_ops gdri_backend_nvrm = {
 	.id = GDRI_BACKEND_NVRM,
 	.name = "nvrm",
@@ -345,4 +354,5 @@ const struct gdri_backend_ops gdri_backend_nvrm = {
 	.unmap = unmap_nvrm,
 	.get_callback_flag = gdri_backend_no_callback_flag,
 	.refresh = gdri_backend_no_refresh,
+	.get_memory = get_memory,
 };
