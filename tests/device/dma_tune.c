@@ -17,6 +17,7 @@
 
 #include "copy/dma/dma.h"
 #include "copy/dma/port_rm.h"
+#include "copy/dma/stream.h"
 #include "os/cuda.h"
 #include "rm/range.h"
 
@@ -192,6 +193,7 @@ static const struct config configs[] = {
 	{ "p 4k 4k", by_p_4k_4k },
 	{ "p 4k 8k", by_p_4k_8k },
 	{ "4 streams", by_streams },
+	{ "stream", gdri_dma_stream_copy },
 	{ "reading", by_reading },
 	{ "writing", by_writing },
 #endif

@@ -67,6 +67,15 @@ static inline uint64_t offset_of(const struct gdri_region *region, const void *d
 	return (uint64_t)((const unsigned char *)device - region->base);
 }
 
+/*
+ * A thread that has no slot may be a signal handler that interrupted a copy, and
+ * with it a submission: it would wait for a lock that its own thread holds.
+ */
+static bool may_use_dma(const struct gdri_gate_slot *slot)
+{
+	return slot != NULL;
+}
+
 /* 1: by the CPU; otherwise the result.  Out of line, so that small copies stay small. */
 static __attribute__((noinline)) int write_by_dma(const struct gdri_region *region,
 						  const void *device, const void *host,
@@ -99,7 +108,7 @@ int gdri_core_region_copy_to(uint64_t handle, void *device, const void *host, si
 	if (__builtin_expect(rc != 0, 0))
 		return rc;
 	rc = 1;
-	if (__builtin_expect(size >= region->road.to_min, 0))
+	if (__builtin_expect(size >= region->road.to_min, 0) && may_use_dma(slot))
 		rc = write_by_dma(region, device, host, size);
 	if (rc > 0) {
 		if (size != 0)
@@ -120,7 +129,7 @@ int gdri_core_region_copy_from(uint64_t handle, void *host, const void *device, 
 	if (__builtin_expect(rc != 0, 0))
 		return rc;
 	rc = 1;
-	if (__builtin_expect(size >= region->road.from_min, 0))
+	if (__builtin_expect(size >= region->road.from_min, 0) && may_use_dma(slot))
 		rc = read_by_dma(region, host, device, size);
 	if (rc > 0) {
 		if (size != 0)

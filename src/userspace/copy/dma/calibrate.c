@@ -72,7 +72,10 @@ static int find_cost(struct trial *trial, size_t small, size_t large, struct cos
 	double few = 0, many = 0;
 	int rc;
 
-	rc = find_best(trial, small, SMALL_RUNS, &few);
+	/* The first copy meets cold caches, or memory that no engine has read yet. */
+	rc = run_trial(trial, large);
+	if (rc == 0)
+		rc = find_best(trial, small, SMALL_RUNS, &few);
 	if (rc == 0)
 		rc = find_best(trial, large, LARGE_RUNS, &many);
 	if (rc != 0)
@@ -80,7 +83,7 @@ static int find_cost(struct trial *trial, size_t small, size_t large, struct cos
 	if (many <= few)
 		many = few + 1;
 	cost->ns_per_byte = (many - few) / (double)(large - small);
-	cost->fixed_ns = few;
+	cost->fixed_ns = few - (double)small * cost->ns_per_byte;
 	return 0;
 }
 
@@ -131,7 +134,7 @@ static int measure_cpu(struct trial trial, struct cost cpu[2])
 
 	trial.by_cpu = options->to_mapping;
 	if (options->to_mapping)
-		rc = find_cost(&trial, 4 << 10, 64 << 10, &cpu[0]);
+		rc = find_cost(&trial, 64 << 10, LARGE, &cpu[0]);
 	trial.by_cpu = options->from_mapping;
 	trial.reads = true;
 	if (rc == 0 && options->from_mapping)

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "copy/dma/stream.h"
 #include "copy/dma/transfer.h"
 #include "os/sys.h"
 
@@ -19,12 +20,13 @@ static void copy_plainly(void *dst, const void *src, size_t size)
 /*
  * Sizes of pieces, where options do not say otherwise.  The engine needs 1.4 us for
  * 64 KiB over a link of 48 GB/s and about 1 us more for a release of its own;
- * a CPU that copies 22 GB/s needs 2.9, so the engine is always ahead with
- * chunks of that size, and four of them stay in the second-level cache.
+ * a CPU that reads what an engine has written gets 20 GB/s, 3.3 us, so the
+ * engine is always ahead with chunks of that size.  Edges from 8 to 32 KiB were
+ * tried (tests/device/dma_tune).
  */
 #define BOUNCE_BYTES ((size_t)1 << 20)
 #define CHUNK_BYTES ((size_t)64 << 10)
-#define EDGE_BYTES ((size_t)8 << 10)	/* 0.4 us of either CPU or engine */
+#define EDGE_BYTES ((size_t)16 << 10)
 #define DEPTH 4
 
 static size_t or_default(size_t value, size_t standard)
@@ -46,6 +48,8 @@ static void fill_options(struct gdri_dma_options *options)
 	options->launch_bytes = options->launch_bytes ? options->launch_bytes :
 							GDRI_DMA_LAUNCH_MAX;
 	options->fill = options->fill ? options->fill : copy_plainly;
+	options->empty_large = options->empty_large ? options->empty_large :
+			       options->empty ? options->empty : gdri_dma_stream_copy;
 	options->empty = options->empty ? options->empty : copy_plainly;
 }
 

@@ -4,6 +4,8 @@
 
 #include <errno.h>
 
+#include "copy/dma/stream.h"
+
 static int note_death(struct gdri_dma_device *device, enum gdri_dma_way way,
 		      struct gdri_dma_target *target, int rc)
 {
@@ -96,6 +98,7 @@ struct passage {
 	struct gdri_dma_device *device;
 	struct gdri_dma_target *target;
 	enum gdri_dma_way way;
+	gdri_dma_copy_fn empty;
 	uint64_t address;	/* of the device's side */
 	size_t size;
 	size_t started;		/* bytes that have their piece */
@@ -222,8 +225,7 @@ static int read_oldest(struct passage *passage, uint8_t *host)
 	rc = gdri_dma_wait(passage->device, passage->way, passage->target, piece->ticket);
 	if (rc != 0)
 		return rc;
-	passage->device->dma->options.empty(host + piece->offset, piece_memory(passage, piece),
-					    piece->size);
+	passage->empty(host + piece->offset, piece_memory(passage, piece), piece->size);
 	give_piece(passage);
 	return 0;
 }
@@ -280,10 +282,13 @@ static int write_through(struct passage *passage, const uint8_t *host)
 static struct passage make_passage(struct gdri_dma_target *target, enum gdri_dma_way way,
 				   uint64_t offset, size_t size)
 {
+	const struct gdri_dma_options *options = &target->device->dma->options;
+
 	return (struct passage){
 		.device = target->device,
 		.target = target,
 		.way = way,
+		.empty = size < GDRI_DMA_STREAM_FROM ? options->empty : options->empty_large,
 		.address = target->view.address + offset,
 		.size = size,
 	};
