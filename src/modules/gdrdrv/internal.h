@@ -12,8 +12,9 @@
  *   session->lock, registry, pool	leaves: nothing is taken under them
  *
  * No lock that the callback takes is held around a call of the NVIDIA driver:
- * put waits for a running callback, and the callback takes region->lock.  Nothing is copied
- * from or to user space under a lock, since a fault takes mmap_lock.
+ * put waits for a running callback, and the callback takes region->lock.
+ * Nothing is copied from or to user space under a lock, since a fault takes
+ * mmap_lock.
  *
  * Only symbols that are not GPL-only may be used outside GDRDRV_OPEN_DRIVER:
  * a module that touches one cannot load beside the proprietary driver.
@@ -149,6 +150,8 @@ bool gdrdrv_pages_can_force_pcie(void);
 unsigned int gdrdrv_pages_pins(void);
 int gdrdrv_pages_get(struct gdrdrv_region *region);
 void gdrdrv_pages_release(struct gdrdrv_region *region);
+/* Returns when the driver calls no code of ours; nothing is pinned any more. */
+void gdrdrv_pages_settle(void);
 
 /* map.c */
 int gdrdrv_mmap(struct file *file, struct vm_area_struct *vma);

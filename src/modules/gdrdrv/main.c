@@ -92,6 +92,7 @@ static void __exit unload_gdrdrv(void)
 	pr_info("unregistering major number %d\n", major);
 	unregister_devices();
 	gdrdrv_procfs_exit();
+	gdrdrv_pages_settle();
 	WARN_ON(gdrdrv_pages_pins());
 }
 

@@ -58,6 +58,7 @@ static void free_runs(const struct gdrdrv_region *region, u64 end)
 	for (at = 0; at < end; at += length) {
 		length = run_at(region, at, region->size);
 		arch_io_free_memtype_wc(physical_at(region, at), length);
+		cond_resched();
 	}
 }
 
@@ -73,6 +74,7 @@ static int reserve_runs(const struct gdrdrv_region *region)
 			free_runs(region, at);
 			return ret;
 		}
+		cond_resched();
 	}
 	return 0;
 }
@@ -277,8 +279,11 @@ static int make_view(struct gdrdrv_region *region, struct vm_area_struct *vma)
 
 	if (ret)
 		return ret;
-	if (type == GDRDRV_MAPPING_TYPE_WC && reserve_wc(region))
-		return -EAGAIN;
+	/* A reservation that an earlier view left behind would make this one write-combined. */
+	if (type != GDRDRV_MAPPING_TYPE_WC)
+		free_wc(region);
+	else if (reserve_wc(region))
+		return -ENOMEM;
 	gdrdrv_vma_add_flags(vma, VM_IO | VM_PFNMAP | VM_DONTEXPAND | VM_DONTDUMP | VM_DONTCOPY);
 	if (gdrdrv_persistent && fill_view(region, vma))
 		return -EAGAIN;

@@ -11,6 +11,7 @@
 #include "internal.h"
 
 #include <linux/atomic.h>
+#include <linux/delay.h>
 #include <linux/err.h>
 #include <linux/hashtable.h>
 #include <linux/rwsem.h>
@@ -35,6 +36,7 @@ static DEFINE_HASHTABLE(registry, 10);
 static DEFINE_SPINLOCK(registry_lock);
 static unsigned long last_id;
 static atomic_t pins = ATOMIC_INIT(0);
+static atomic_t callbacks = ATOMIC_INIT(0);	/* that run right now */
 
 unsigned int gdrdrv_pages_pins(void)
 {
@@ -90,6 +92,16 @@ found:
 	return region;
 }
 
+static void revoke_region(struct gdrdrv_region *region)
+{
+	mutex_lock(&region->lock);
+	region->state = GDRDRV_REVOKED;
+	gdrdrv_map_retire(region);
+	region->table = NULL;
+	mutex_unlock(&region->lock);
+	gdrdrv_info("driver took back 0x%llx, %llu bytes\n", region->va, region->size);
+}
+
 /*
  * The memory is being freed.  When this returns the pages may belong to
  * anybody, and the driver frees the page table: no view may reach a page and
@@ -97,17 +109,22 @@ found:
  */
 static void take_pages_back(void *data)
 {
-	struct gdrdrv_region *region = find_registered((unsigned long)data);
+	struct gdrdrv_region *region;
 
-	if (!region)
-		return;
-	mutex_lock(&region->lock);
-	region->state = GDRDRV_REVOKED;
-	gdrdrv_map_retire(region);
-	region->table = NULL;
-	mutex_unlock(&region->lock);
-	gdrdrv_info("driver took back 0x%llx, %llu bytes\n", region->va, region->size);
-	gdrdrv_region_put(region);
+	atomic_inc(&callbacks);
+	region = find_registered((unsigned long)data);
+	if (region) {
+		revoke_region(region);
+		gdrdrv_region_put(region);
+	}
+	atomic_dec(&callbacks);
+}
+
+/* No put waits for a callback that has already taken the pages back; unloading must. */
+void gdrdrv_pages_settle(void)
+{
+	while (atomic_read(&callbacks))
+		msleep(1);
 }
 
 static int call_get_persistent(struct gdrdrv_region *region, struct nvidia_p2p_page_table **table)
@@ -269,19 +286,19 @@ int gdrdrv_pages_get(struct gdrdrv_region *region)
 void gdrdrv_pages_release(struct gdrdrv_region *region)
 {
 	struct nvidia_p2p_page_table *table = NULL;
-	bool viewed;
 
 	mutex_lock(&region->lock);
-	viewed = region->views != 0;
 	if (region->state == GDRDRV_PINNED) {
 		region->state = GDRDRV_RELEASED;
 		table = region->table;
 	}
 	mutex_unlock(&region->lock);
 
-	/* A view that an mmap is filling right now cannot be found before that is over. */
-	if (viewed)
-		gdrdrv_map_settle();
+	/*
+	 * Pages that an mmap enters right now cannot be found before it is over,
+	 * also where it fails: then the kernel takes them out later than our lock.
+	 */
+	gdrdrv_map_settle();
 	mutex_lock(&region->lock);
 	gdrdrv_map_retire(region);
 	region->table = NULL;

@@ -13,6 +13,12 @@ KIND=$1
 dir=$(debug_kernel_dir "$KIND")
 [ -e "$dir/ready" ] && { echo "$dir"; exit 0; }
 
+# Who comes second waits, and then finds it ready.
+mkdir -p "$CACHE_ROOT"
+exec 9>"$CACHE_ROOT/lock"
+flock 9
+[ -e "$dir/ready" ] && { echo "$dir"; exit 0; }
+
 source=$CACHE_ROOT/source/$(source_version)
 if [ ! -e "$source/Makefile" ]; then
 	mkdir -p "$source"

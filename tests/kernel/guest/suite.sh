@@ -27,7 +27,11 @@ program() {
 	fi
 }
 
+seconds() { cut -d . -f 1 /proc/uptime; }
+
 for phase in $(cat /tests/phases); do
+	began=$(seconds)
 	. "/tests/phase-$phase.sh"
+	echo "# phase $phase: $(($(seconds) - began)) s"
 done
 exit $failed

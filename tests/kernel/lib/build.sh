@@ -2,10 +2,11 @@
 # Builds modules and guest programs into build/kernel; sourced by run.sh.
 
 # The stand-ins: name, layout, flavour, driver version they claim.
-STANDINS="open-1.2:layout-1.2:open:550.163.01
+ALL_STANDINS="open-1.2:layout-1.2:open:550.163.01
 open-2.0:layout-2.0:open:580.65.06
 proprietary-2.0:layout-2.0:proprietary:580.65.06
 proprietary-old:no-persistent:proprietary:470.256.02"
+STANDINS=$ALL_STANDINS
 
 # kbuild KERNELDIR MODULE-FOLDER [VARIABLE=VALUE...]
 kbuild() {
@@ -58,9 +59,10 @@ build_gdrdrv() {
 # A licence that is not the GPL makes modpost name every GPL-only symbol.  On a
 # proprietary driver one such symbol would keep the module from loading.
 build_as_mit() {
-	local kernel=$1 dir=$WORK/gdrdrv-mit
+	local kernel=$1 planted=${2:-} dir=$WORK/gdrdrv-mit
 	rm -rf "$dir"
 	fresh_copy "$MODULE_SOURCE" "$dir"
+	echo "$planted" >>"$dir/main.c"
 	sed -i 's|MODULE_LICENSE("Dual MIT/GPL")|MODULE_LICENSE("MIT")|' "$dir"/*.c
 	grep -q 'MODULE_LICENSE("MIT")' "$dir"/*.c || { echo "no licence line to change"; return 1; }
 	make -s -C "$dir" KERNELDIR="$kernel" CONFIG_DEBUG_INFO_BTF_MODULES= \

@@ -62,6 +62,7 @@ boot() {
 judge() {
 	local line=$1 status=$2
 	sed -nE 's/\r$//; s#^(ok|not ok|skip) #\1 '"$line"'/#p' "$WORK/result.txt"
+	sed -nE 's/\r$//; s/^# (phase .*)/# '"$line"' \1/p' "$WORK/result.txt"
 	if [ "$status" = 33 ] && grep -q '^SUITE-END 0' "$WORK/result.txt"; then
 		echo "ok $line/end"
 	else
