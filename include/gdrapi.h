@@ -28,6 +28,10 @@
 #ifndef GDRAPI_H
 #define GDRAPI_H
 
+#ifdef GDRCOPY_GDRAPI_H
+#error "gdrcopy/gdrapi.h of version 3 is included already; a file uses one of the two interfaces"
+#endif
+
 #include <stddef.h>
 #include <stdint.h>
 

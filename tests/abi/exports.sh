@@ -40,13 +40,21 @@ END
 )
 check list-has-17-names 17 "$(wc -l <<<"$names")"
 
+# Version 3's names, as its header gives them to the linker.
+names3=$(grep -o 'gdr_[a-z_]*_v3' include/gdrcopy/gdrapi.h | sort)
+check list-3-is-not-empty 15 "$(wc -l <<<"$names3")"
+
 # A version would follow the name after an @.
 check shared-names "$names" "$(nm -D --defined-only --with-symbol-versions "$SO" |
-	awk '{ print $3 }' | sort)"
-check shared-kinds T "$(nm -D --defined-only "$SO" | awk '{ print $2 }' | sort -u)"
-check no-version-definitions 0 "$(readelf -V "$SO" | grep -c 'Version definition')"
-check static-names "$names" "$(nm -g --defined-only "$LIB/libgdrapi.a" |
-	awk 'NF == 3 { print $3 }' | sort)"
+	awk '$2 == "T" && $3 !~ /@/ { print $3 }' | sort)"
+check shared-names-3 "$(sed 's/$/@@GDRAPI_3.0/' <<<"$names3")" \
+	"$(nm -D --defined-only --with-symbol-versions "$SO" |
+		awk '$2 == "T" && $3 ~ /@/ { print $3 }' | sort)"
+check shared-kinds "A
+T" "$(nm -D --defined-only "$SO" | awk '{ print $2 }' | sort -u)"
+check one-version GDRAPI_3.0 "$(nm -D --defined-only "$SO" | awk '$2 == "A" { print $3 }')"
+check static-names "$(sort <<<"$names
+$names3")" "$(nm -g --defined-only "$LIB/libgdrapi.a" | awk 'NF == 3 { print $3 }' | sort)"
 check static-needs-no-cuda "" "$(nm -u "$LIB/libgdrapi.a" | awk '{ print $2 }' |
 	grep -E '^(cu[A-Z]|cuda|nvml|gdr)')"
 

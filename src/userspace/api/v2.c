@@ -38,7 +38,7 @@ static __attribute__((cold)) int refuse_session(const char *call, int rc)
 
 static int enter(gdr_t g, const char *call, struct gdri_context **context)
 {
-	int rc = gdri_core_context_enter((uint64_t)(uintptr_t)g, context);
+	int rc = gdri_core_context_enter(GDRI_RECORD_SESSION, (uint64_t)(uintptr_t)g, context);
 
 	return rc ? refuse_session(call, rc) : 0;
 }
@@ -53,13 +53,13 @@ GDRI_PUBLIC gdr_t gdr_open(void)
 {
 	uint64_t handle;
 
-	return gdri_core_context_open(&handle) ? NULL : (gdr_t)(uintptr_t)handle;
+	return gdri_core_context_open(GDRI_RECORD_SESSION, &handle) ? NULL : (gdr_t)(uintptr_t)handle;
 }
 
 GDRI_PUBLIC int gdr_close(gdr_t g)
 {
 	int release_rc = 0;
-	int rc = gdri_core_context_close((uint64_t)(uintptr_t)g, &release_rc);
+	int rc = gdri_core_context_close(GDRI_RECORD_SESSION, (uint64_t)(uintptr_t)g, &release_rc);
 
 	return to_errno(rc ? refuse_session("gdr_close", rc) : release_rc);
 }

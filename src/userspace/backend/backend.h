@@ -54,14 +54,16 @@ struct gdri_pin {
 };
 
 /*
- * The memory object behind a pin, for copy engines: either range, or emulated
- * with emulator.  All of it stays until the unpin.
+ * The memory object behind a pin, for copy engines: either range of client, or
+ * emulated of emulator.  The ranges stay until the unpin.
  */
+struct gdri_rm_client;
 struct gdri_rm_range;
 struct gdrcopy_emu_range;
 struct gdrcopy_emu_entry;
 
 struct gdri_backend_memory {
+	struct gdri_rm_client *client;
 	const struct gdri_rm_range *range;
 	const struct gdrcopy_emu_range *emulated;
 	const struct gdrcopy_emu_entry *emulator;
@@ -140,7 +142,10 @@ struct gdri_backend_ops {
 	 */
 	int (*refresh)(struct gdri_backend_session *session, struct gdri_pin *pin);
 
-	/* NULL where the back end knows no memory objects. */
+	/*
+	 * NULL where the back end knows no memory objects.  pin may be NULL: then
+	 * only client or emulator is filled.
+	 */
 	void (*get_memory)(struct gdri_backend_session *session, const struct gdri_pin *pin,
 			   struct gdri_backend_memory *memory);
 };

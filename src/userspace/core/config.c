@@ -129,6 +129,32 @@ static void read_calibration(struct gdri_config *config)
 		gdri_error(&config->log, "GDRCOPY_CALIBRATION=%s is not 0 or 1; using 1", text);
 }
 
+static void read_route(struct gdri_config *config)
+{
+	static const char *const names[] = {
+		[GDRI_ROUTE_AUTO] = "auto",
+		[GDRI_ROUTE_PEER] = "peer",
+		[GDRI_ROUTE_STAGED] = "staged",
+	};
+	const char *strict = read_variable("GDRCOPY_STRICT_P2P");
+	const char *text = read_variable("GDRCOPY_ROUTE");
+	bool known = !text || text[0] == '\0';
+
+	config->route = GDRI_ROUTE_AUTO;
+	for (size_t i = 0; text && i < sizeof(names) / sizeof(names[0]); i++) {
+		if (strcmp(text, names[i]) != 0)
+			continue;
+		config->route = (enum gdri_route)i;
+		known = true;
+	}
+	if (!known)
+		gdri_error(&config->log, "GDRCOPY_ROUTE=%s is not auto, peer or staged; using auto",
+			   text);
+	config->strict_p2p = strict && strcmp(strict, "1") == 0;
+	if (strict && strict[0] != '\0' && strcmp(strict, "0") != 0 && !config->strict_p2p)
+		gdri_error(&config->log, "GDRCOPY_STRICT_P2P=%s is not 0 or 1; using 0", strict);
+}
+
 void gdri_core_config_read(struct gdri_config *config)
 {
 	memset(config, 0, sizeof(*config));
@@ -138,4 +164,5 @@ void gdri_core_config_read(struct gdri_config *config)
 	read_string("GDRCOPY_COPY", config->copy_routine, sizeof(config->copy_routine));
 	read_dma(config);
 	read_calibration(config);
+	read_route(config);
 }

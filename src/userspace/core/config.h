@@ -17,6 +17,9 @@ enum gdri_backend_id {
 	GDRI_BACKEND_AUTO = GDRI_BACKEND_COUNT
 };
 
+/* How bytes go from one device to another. */
+enum gdri_route { GDRI_ROUTE_AUTO, GDRI_ROUTE_PEER, GDRI_ROUTE_STAGED };
+
 struct gdri_config {
 	struct gdri_log log;
 	enum gdri_backend_id backend;	/* AUTO: the first that opens */
@@ -27,6 +30,8 @@ struct gdri_config {
 	bool dma_forced;		/* GDRCOPY_DMA=min=SIZE: no calibration decides */
 	size_t dma_min;			/* that size in bytes */
 	bool calibrate;			/* false: GDRCOPY_CALIBRATION=0 */
+	enum gdri_route route;		/* GDRCOPY_ROUTE */
+	bool strict_p2p;		/* GDRCOPY_STRICT_P2P=1 */
 };
 
 /*

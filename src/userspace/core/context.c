@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/buffer.h"
 #include "core/dma.h"
 #include "core/region.h"
 
@@ -54,7 +55,7 @@ static void free_context(struct gdri_context *context)
 	gdri_core_table_unlock();
 }
 
-int gdri_core_context_open(uint64_t *handle)
+int gdri_core_context_open(enum gdri_record_kind kind, uint64_t *handle)
 {
 	struct gdri_context *context;
 	int fd = -1;
@@ -72,6 +73,9 @@ int gdri_core_context_open(uint64_t *handle)
 	context->generation++;
 	context->regions = NULL;
 	context->dma = NULL;
+	context->buffers = NULL;
+	context->region_kind = kind == GDRI_RECORD_SESSION ? GDRI_RECORD_REGION :
+							     GDRI_RECORD_REGION_V3;
 	pthread_mutex_init(&context->lock, NULL);
 	gdri_core_config_read(&context->config);
 	rc = gdri_backend_open(&context->config, &context->backend, &fd);
@@ -90,19 +94,19 @@ int gdri_core_context_open(uint64_t *handle)
 	context->backend->fd = &context->record->session.fd;
 	context->descriptor_device = descriptor_device(fd);
 	gdri_gate_open(&context->gate, context->generation);
-	gdri_core_record_publish(context->record, GDRI_RECORD_SESSION, context,
-				 context->generation);
+	gdri_core_record_publish(context->record, kind, context, context->generation);
 	*handle = (uint64_t)(uintptr_t)context->record;
 	return 0;
 }
 
-int gdri_core_context_enter(uint64_t handle, struct gdri_context **context)
+int gdri_core_context_enter(enum gdri_record_kind kind, uint64_t handle,
+			    struct gdri_context **context)
 {
 	struct gdri_record *record;
 	void *object;
 	int rc;
 
-	rc = gdri_core_handle_lookup(handle, GDRI_RECORD_SESSION, &record, &object);
+	rc = gdri_core_handle_lookup(handle, kind, &record, &object);
 	if (rc)
 		return rc;
 	*context = object;
@@ -112,6 +116,13 @@ int gdri_core_context_enter(uint64_t handle, struct gdri_context **context)
 void gdri_core_context_leave(struct gdri_context *context)
 {
 	gdri_gate_leave(&context->gate);
+}
+
+static bool is_session(struct gdri_record *record)
+{
+	const uint32_t kind = atomic_load(&record->kind);
+
+	return kind == GDRI_RECORD_SESSION || kind == GDRI_RECORD_SESSION_V3;
 }
 
 /*
@@ -125,7 +136,7 @@ static void drop_inherited_descriptor(uint64_t handle)
 	struct gdri_context *context;
 	int fd;
 
-	if (!record || atomic_load(&record->kind) != GDRI_RECORD_SESSION)
+	if (!record || !is_session(record))
 		return;
 	context = atomic_load(&record->object);
 	fd = __atomic_exchange_n(&record->session.fd, -1, __ATOMIC_SEQ_CST);
@@ -133,14 +144,14 @@ static void drop_inherited_descriptor(uint64_t handle)
 		close(fd);
 }
 
-int gdri_core_context_close(uint64_t handle, int *release_rc)
+int gdri_core_context_close(enum gdri_record_kind kind, uint64_t handle, int *release_rc)
 {
 	struct gdri_context *context;
 	struct gdri_record *record;
 	int rc, backend_rc;
 	void *object;
 
-	rc = gdri_core_handle_lookup(handle, GDRI_RECORD_SESSION, &record, &object);
+	rc = gdri_core_handle_lookup(handle, kind, &record, &object);
 	if (rc == -EACCES)
 		drop_inherited_descriptor(handle);
 	if (rc)
@@ -151,6 +162,7 @@ int gdri_core_context_close(uint64_t handle, int *release_rc)
 	gdri_core_gate_drain(&context->gate, NULL);
 
 	rc = gdri_core_region_release_all(context);
+	gdri_core_buffer_close(context);
 	gdri_core_dma_close(context);
 	backend_rc = context->backend->ops->close(context->backend);
 	free_context(context);

@@ -13,6 +13,7 @@
 
 struct gdri_region;
 struct gdri_core_dma;
+struct gdri_buffer_session;
 
 /*
  * States: open (gate open) -> closing (gate closed, calls draining) -> free.
@@ -30,23 +31,29 @@ struct gdri_context {
 	struct gdri_config config;
 	struct gdri_copy_engine engine;
 	struct gdri_backend_session *backend;
+	enum gdri_record_kind region_kind;	/* of its regions: which interface it serves */
 	pthread_mutex_t lock;	/* regions and their links */
 	struct gdri_region *regions;
 	struct gdri_core_dma *dma;	/* NULL until a region asked for it; lock */
+	struct gdri_buffer_session *buffers;	/* version 3's part: core/buffer.h; lock */
 	uint64_t descriptor_device;	/* st_rdev of the descriptor, to know it again */
 };
 
-/* The value behind gdr_t in *handle; -ENODEV: no back end; -ENOMEM. */
-int gdri_core_context_open(uint64_t *handle);
+/*
+ * The value behind gdr_t in *handle; -ENODEV: no back end; -ENOMEM.  kind, here
+ * and below: GDRI_RECORD_SESSION or GDRI_RECORD_SESSION_V3.
+ */
+int gdri_core_context_open(enum gdri_record_kind kind, uint64_t *handle);
 
 /*
  * Waits for calls and copies, and releases everything; the first error of that
  * goes to *release_rc.  -EINVAL, -EACCES: there was no such session to close.
  */
-int gdri_core_context_close(uint64_t handle, int *release_rc);
+int gdri_core_context_close(enum gdri_record_kind kind, uint64_t handle, int *release_rc);
 
 /* Between enter (0) and leave the session stays. */
-int gdri_core_context_enter(uint64_t handle, struct gdri_context **context);
+int gdri_core_context_enter(enum gdri_record_kind kind, uint64_t handle,
+			    struct gdri_context **context);
 void gdri_core_context_leave(struct gdri_context *context);
 
 #endif

@@ -16,7 +16,12 @@
 
 #include "../../emu/gdrcopy_emu.h"
 
-static const struct gdri_dma_road no_road = { .to_min = SIZE_MAX, .from_min = SIZE_MAX };
+static const struct gdri_dma_road no_road = {
+	.to_min = SIZE_MAX,
+	.from_min = SIZE_MAX,
+	.to_min_registered = SIZE_MAX,
+	.from_min_registered = SIZE_MAX,
+};
 
 /* Below this the conditions of a copy by DMA cost more than it brings. */
 #define LEAST_SIZE ((size_t)4096)
@@ -70,7 +75,7 @@ static struct gdri_dma_port *init_port(struct gdri_core_dma *made,
 				       const struct gdri_backend_memory *memory)
 {
 	const struct gdri_log *log = &context->config.log;
-	struct gdri_rm_client *client = memory->range ? memory->range->client : made->client;
+	struct gdri_rm_client *client = memory->client ? memory->client : made->client;
 
 	if (memory->emulator) {
 		gdri_dma_port_emu_init(&made->port.emu, memory->emulator, log);
@@ -91,7 +96,7 @@ static void create(struct gdri_core_dma *made, const struct gdri_context *contex
 		.from_mapping = context->engine.from_mapping[GDR_MAPPING_TYPE_WC],
 	};
 
-	if (!memory->emulator && !memory->range &&
+	if (!memory->emulator && !memory->client &&
 	    acquire_client(made, &context->config.log) != 0)
 		return;
 	if (gdri_dma_create(init_port(made, context, memory), &options, &made->dma) == 0)
@@ -118,7 +123,7 @@ static struct gdri_core_dma *engine_of(struct gdri_context *context,
 }
 
 /* What the back end knows of the memory; nothing for memory that it may lose. */
-static bool ask_backend(const struct gdri_context *context, const struct gdri_region *region,
+static bool ask_backend(const struct gdri_context *context, const struct gdri_pin *pin,
 			struct gdri_backend_memory *memory)
 {
 	const struct gdri_backend_ops *ops = context->backend->ops;
@@ -126,7 +131,7 @@ static bool ask_backend(const struct gdri_context *context, const struct gdri_re
 
 	*memory = (struct gdri_backend_memory){ .range = NULL };
 	if (ops->get_memory) {
-		ops->get_memory(context->backend, &region->pin, memory);
+		ops->get_memory(context->backend, pin, memory);
 		return true;
 	}
 	return ops->get_attribute(context->backend, GDR_ATTR_USE_PERSISTENT_MAPPING,
@@ -196,7 +201,7 @@ void gdri_core_dma_attach(struct gdri_context *context, struct gdri_region *regi
 	struct gdri_core_dma *made;
 
 	*road = no_road;
-	if (!config->dma || !ask_backend(context, region, &memory))
+	if (!config->dma || !ask_backend(context, &region->pin, &memory))
 		return;
 	made = engine_of(context, &memory);
 	if (!made)
@@ -218,6 +223,8 @@ void gdri_core_dma_attach(struct gdri_context *context, struct gdri_region *regi
 	road->length = described.length;
 	road->to_min = least_size(config, calibration.crossover[0][0]);
 	road->from_min = least_size(config, calibration.crossover[1][0]);
+	road->to_min_registered = least_size(config, calibration.crossover[0][1]);
+	road->from_min_registered = least_size(config, calibration.crossover[1][1]);
 }
 
 void gdri_core_dma_detach(struct gdri_region *region)
@@ -266,4 +273,50 @@ int gdri_core_dma_write(const struct gdri_dma_road *road, uint64_t offset, const
 int gdri_core_dma_read(const struct gdri_dma_road *road, uint64_t offset, void *host, size_t size)
 {
 	return outcome(gdri_dma_from_device(road->target, offset, host, size));
+}
+
+int gdri_core_dma_between(const struct gdri_dma_road *dst, uint64_t dst_offset,
+			  const struct gdri_dma_road *src, uint64_t src_offset, size_t size,
+			  enum gdri_route route)
+{
+	static const enum gdri_dma_route_wish wishes[] = {
+		[GDRI_ROUTE_AUTO] = GDRI_DMA_ROUTE_AUTO,
+		[GDRI_ROUTE_PEER] = GDRI_DMA_ROUTE_PEER,
+		[GDRI_ROUTE_STAGED] = GDRI_DMA_ROUTE_STAGED,
+	};
+	enum gdri_dma_route taken;
+	int rc;
+
+	if (!dst->target || !src->target || dst_offset > dst->length ||
+	    size > dst->length - dst_offset || src_offset > src->length ||
+	    size > src->length - src_offset)
+		return 1;
+	rc = gdri_dma_between(dst->target, dst_offset, src->target, src_offset, size,
+			      wishes[route], &taken);
+	return rc == -EOPNOTSUPP ? rc : outcome(rc);
+}
+
+int gdri_core_dma_register(struct gdri_context *context, void *base, size_t length)
+{
+	struct gdri_backend_memory memory;
+	struct gdri_core_dma *made;
+
+	if (!context->config.dma || !ask_backend(context, NULL, &memory))
+		return -EOPNOTSUPP;
+	made = engine_of(context, &memory);
+	return made ? gdri_dma_register(made->dma, base, length) : -EOPNOTSUPP;
+}
+
+int gdri_core_dma_unregister(struct gdri_context *context, void *base)
+{
+	struct gdri_core_dma *made = context->dma;
+
+	return made && made->dma ? gdri_dma_unregister(made->dma, base) : -ENOENT;
+}
+
+bool gdri_core_dma_is_registered(const struct gdri_context *context, const void *host, size_t size)
+{
+	const struct gdri_core_dma *made = context->dma;
+
+	return made && made->dma && gdri_dma_is_registered(made->dma, host, size);
 }

@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/config.h"
+
 struct gdri_context;
 struct gdri_region;
 struct gdri_core_dma;
@@ -18,6 +20,8 @@ struct gdri_dma_road {
 	uint64_t length;		/* bytes that the target reaches */
 	size_t to_min;			/* a copy of fewer bytes goes by the CPU; SIZE_MAX: all */
 	size_t from_min;
+	size_t to_min_registered;	/* the same for registered host memory */
+	size_t from_min_registered;
 	struct gdri_rm_range *own_range;	/* NULL: the back end's */
 };
 
@@ -50,5 +54,22 @@ bool gdri_core_dma_takes(const struct gdri_dma_road *road, uint64_t offset, cons
 int gdri_core_dma_write(const struct gdri_dma_road *road, uint64_t offset, const void *host,
 			size_t size);
 int gdri_core_dma_read(const struct gdri_dma_road *road, uint64_t offset, void *host, size_t size);
+
+/*
+ * Between two regions.  0; 1: take another road; -EOPNOTSUPP: the devices do not
+ * reach each other and staging is not wanted; -EIO.
+ */
+int gdri_core_dma_between(const struct gdri_dma_road *dst, uint64_t dst_offset,
+			  const struct gdri_dma_road *src, uint64_t src_offset, size_t size,
+			  enum gdri_route route);
+
+/*
+ * Host memory for the engines.  Opens nothing on any device.  -EOPNOTSUPP: the
+ * session has no engines; -EEXIST, -ENOMEM, -ENOENT, -EINVAL as copy/dma/dma.h says.
+ */
+int gdri_core_dma_register(struct gdri_context *context, void *base, size_t length);
+int gdri_core_dma_unregister(struct gdri_context *context, void *base);
+bool gdri_core_dma_is_registered(const struct gdri_context *context, const void *host,
+				 size_t size);
 
 #endif

@@ -57,7 +57,10 @@ enum gdri_record_kind {
 	GDRI_RECORD_FREE,
 	GDRI_RECORD_RESERVED,	/* allocated, not published yet */
 	GDRI_RECORD_SESSION,
-	GDRI_RECORD_REGION
+	GDRI_RECORD_REGION,
+	/* The same objects for version 3 of the interface: one does not take the other's. */
+	GDRI_RECORD_SESSION_V3,
+	GDRI_RECORD_REGION_V3
 };
 
 /* Creates the table of this process if it has none yet; -ENOMEM. */

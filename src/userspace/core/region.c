@@ -97,22 +97,22 @@ int gdri_core_region_pin(struct gdri_context *context, uint64_t addr, size_t siz
 	region->context = context;
 	region->record->region.driver_handle = region->pin.driver_handle;
 	link_region(context, region);
-	gdri_core_record_publish(region->record, GDRI_RECORD_REGION, region, region->generation);
+	gdri_core_record_publish(region->record, context->region_kind, region,
+				 region->generation);
 	*handle = (uint64_t)(uintptr_t)region->record;
 	pthread_mutex_unlock(&region->lock);
 	return 0;
 }
 
-/* Finds the region of a handle and takes its lock. */
-static int lock_region(struct gdri_context *context, uint64_t handle, const char *call,
-		       struct gdri_region **locked)
+int gdri_core_region_lock(struct gdri_context *context, uint64_t handle, const char *call,
+			  struct gdri_region **locked)
 {
 	struct gdri_region *region;
 	struct gdri_record *record;
 	void *object;
 	int rc;
 
-	rc = gdri_core_handle_lookup(handle, GDRI_RECORD_REGION, &record, &object);
+	rc = gdri_core_handle_lookup(handle, context->region_kind, &record, &object);
 	if (rc == 0) {
 		region = object;
 		pthread_mutex_lock(&region->lock);
@@ -150,6 +150,9 @@ static int unmap_locked(struct gdri_context *context, struct gdri_region *region
 	region->mapped = false;
 	region->record->region.mapping_type = GDR_MAPPING_TYPE_NONE;
 	gdri_core_dma_detach(region);
+	/* A buffer of version 3 may have no window. */
+	if (!region->mapping.base)
+		return 0;
 	note_mapping(region, false);
 	return context->backend->ops->unmap(context->backend, &region->pin, &region->mapping);
 }
@@ -172,7 +175,7 @@ int gdri_core_region_unpin(struct gdri_context *context, uint64_t handle)
 	struct gdri_region *region;
 	int rc;
 
-	rc = lock_region(context, handle, "unpin", &region);
+	rc = gdri_core_region_lock(context, handle, "unpin", &region);
 	return rc ? rc : unpin_locked(context, region);
 }
 
@@ -264,13 +267,23 @@ static void open_to_copies(struct gdri_context *context, struct gdri_region *reg
 	gdri_gate_open(&region->copies, region->generation);
 }
 
+int gdri_core_region_open(struct gdri_context *context, struct gdri_region *region)
+{
+	int rc = map_as_asked(context, region, region->pin.size, GDR_MAP_FLAG_DEFAULT);
+
+	if (rc)
+		region->mapping = (struct gdri_mapping){ .type = GDR_MAPPING_TYPE_NONE };
+	open_to_copies(context, region);
+	return rc;
+}
+
 int gdri_core_region_map(struct gdri_context *context, uint64_t handle, size_t size, int flags,
 			 void **va)
 {
 	struct gdri_region *region;
 	int rc;
 
-	rc = lock_region(context, handle, "map", &region);
+	rc = gdri_core_region_lock(context, handle, "map", &region);
 	if (rc)
 		return rc;
 	rc = check_map(&context->config.log, region, flags, &size);
@@ -291,7 +304,7 @@ int gdri_core_region_unmap(struct gdri_context *context, uint64_t handle, const 
 	struct gdri_region *region;
 	int rc;
 
-	rc = lock_region(context, handle, "unmap", &region);
+	rc = gdri_core_region_lock(context, handle, "unmap", &region);
 	if (rc)
 		return rc;
 	if (!region->mapped || va != region->mapping.base) {
@@ -314,7 +327,7 @@ int gdri_core_region_get_info(struct gdri_context *context, uint64_t handle,
 	struct gdri_region *region;
 	int rc;
 
-	rc = lock_region(context, handle, "get_info", &region);
+	rc = gdri_core_region_lock(context, handle, "get_info", &region);
 	if (rc)
 		return rc;
 	rc = context->backend->ops->refresh(context->backend, &region->pin);
@@ -337,7 +350,7 @@ int gdri_core_region_get_callback_flag(struct gdri_context *context, uint64_t ha
 	struct gdri_region *region;
 	int rc;
 
-	rc = lock_region(context, handle, "get_callback_flag", &region);
+	rc = gdri_core_region_lock(context, handle, "get_callback_flag", &region);
 	if (rc)
 		return rc;
 	rc = context->backend->ops->get_callback_flag(context->backend, &region->pin, flag);

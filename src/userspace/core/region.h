@@ -6,6 +6,18 @@
 #include "core/context.h"
 #include "core/dma.h"
 
+/* Version 3's part of a region; belongs to the lock but for what a copy reads. */
+struct gdri_buffer {
+	uint64_t addr;		/* as pinned; constant, like all up to skew */
+	uint64_t length;
+	uint64_t id;		/* CUDA's number for the allocation */
+	uint32_t flags;
+	int device;
+	uint64_t skew;		/* of addr in the mapping */
+	bool shown;		/* gdr_map gave out its address */
+	size_t shown_size;
+};
+
 /*
  * States, changed under the region's lock:
  *
@@ -35,6 +47,7 @@ struct gdri_region {
 	struct gdri_record *record;
 	struct gdri_pin pin;
 	struct gdri_mapping mapping;
+	struct gdri_buffer buffer;
 	/* Links in the context's list; its lock. */
 	struct gdri_region *next;
 	struct gdri_region *previous;
@@ -64,6 +77,19 @@ int gdri_core_region_unmap(struct gdri_context *context, uint64_t handle, const 
 int gdri_core_region_get_info(struct gdri_context *context, uint64_t handle,
 			      struct gdri_region_info *info);
 int gdri_core_region_get_callback_flag(struct gdri_context *context, uint64_t handle, int *flag);
+
+/*
+ * Finds the region of a handle and takes its lock: -EINVAL, logged, when it is
+ * not a live one of this session.
+ */
+int gdri_core_region_lock(struct gdri_context *context, uint64_t handle, const char *call,
+			  struct gdri_region **locked);
+
+/*
+ * For version 3, with the region's lock: a window of all that is pinned, and the
+ * gate open.  Without a window (an error) the copy engines may still serve it.
+ */
+int gdri_core_region_open(struct gdri_context *context, struct gdri_region *region);
 
 /* Unmaps and unpins what is left of a closing session; the first error. */
 int gdri_core_region_release_all(struct gdri_context *context);

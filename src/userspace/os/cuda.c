@@ -33,6 +33,7 @@ static const struct symbol symbols[] = {
 	{ "cuDeviceGetUuid_v2", "cuDeviceGetUuid", offsetof(struct gdri_cuda, device_get_uuid),
 	  true },
 	SYMBOL(pointer_get_attribute, "cuPointerGetAttribute", true),
+	SYMBOL(pointer_set_attribute, "cuPointerSetAttribute", false),
 	SYMBOL(mem_get_address_range, "cuMemGetAddressRange_v2", true),
 	SYMBOL(ipc_get_mem_handle, "cuIpcGetMemHandle", true),
 	SYMBOL(mem_create, "cuMemCreate", false),

@@ -59,6 +59,7 @@ struct gdri_cuda {
 	int (*device_get_attribute)(int *value, int attribute, int device);
 	int (*device_get_uuid)(struct gdri_cu_uuid *uuid, int device);
 	int (*pointer_get_attribute)(void *value, int attribute, gdri_cu_ptr ptr);
+	int (*pointer_set_attribute)(const void *value, int attribute, gdri_cu_ptr ptr);
 	int (*mem_get_address_range)(gdri_cu_ptr *base, size_t *size, gdri_cu_ptr ptr);
 	int (*ipc_get_mem_handle)(struct gdri_cu_ipc_handle *handle, gdri_cu_ptr ptr);
 	int (*mem_create)(uint64_t *handle, size_t size, const void *prop,

@@ -433,10 +433,10 @@ static int emu_unmap(struct gdri_backend_session *base, struct gdri_pin *pin,
 static void emu_get_memory(struct gdri_backend_session *base, const struct gdri_pin *pin,
 			   struct gdri_backend_memory *memory)
 {
-	const struct emu_pin *record = pin->priv;
+	const struct emu_pin *record = pin ? pin->priv : NULL;
 
 	*memory = (struct gdri_backend_memory){
-		.emulated = &record->range,
+		.emulated = record ? &record->range : NULL,
 		.emulator = session_of(base)->entry,
 	};
 }

@@ -335,10 +335,12 @@ static int unmap_nvrm(struct gdri_backend_session *session, struct gdri_pin *pin
 static void get_memory(struct gdri_backend_session *session, const struct gdri_pin *pin,
 		       struct gdri_backend_memory *memory)
 {
-	const struct nvrm_pin *record = pin->priv;
+	const struct nvrm_pin *record = pin ? pin->priv : NULL;
 
-	(void)session;
-	*memory = (struct gdri_backend_memory){ .range = &record->range };
+	*memory = (struct gdri_backend_memory){
+		.client = to_nvrm(session)->client,
+		.range = record ? &record->range : NULL,
+	};
 }
 
 const struct gdri_backend_ops gdri_backend_nvrm = {
