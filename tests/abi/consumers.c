@@ -454,7 +454,7 @@ static void like_dpdk(void)
 	load(&gdr, "libgdrapi.so", RTLD_LAZY, false);
 	g = gdr.open();
 	REQUIRE(g != NULL);
-	for (int i = 0; i < 2000; i++) {
+	for (int i = 0; i < 4000; i++) {
 		struct mh handle;
 		void *map;
 
@@ -463,7 +463,7 @@ static void like_dpdk(void)
 		CHECK_EQ(gdr.unmap(g, handle, map, MIB), 0);
 		CHECK_EQ(gdr.unpin(g, handle), 0);
 		/* Allocators of all threads have grown to their size by then. */
-		if (i == 1000) {
+		if (i == 3000) {
 			maps = harness_count_maps();
 			fds = harness_count_fds();
 		}
