@@ -166,6 +166,37 @@ static inline bool gdri_gate_enter_quickly(struct gdri_gate_slots *slots, struct
 	return false;
 }
 
+/*
+ * As enter_quickly for a thread that has its slot and is in no other copy; NULL
+ * otherwise, and where copies have to fence.  No call, nothing but the slot is
+ * stored.
+ */
+static inline struct gdri_gate_slot *gdri_gate_enter_own_slot(struct gdri_gate_slots *slots,
+							      struct gdri_gate *gate,
+							      uint32_t generation)
+{
+	const uintptr_t thread = gdri_gate_thread();
+	struct gdri_gate_slot *own = &slots->slot[gdri_gate_hash(thread)];
+
+	if (__builtin_expect(!gdri_gate_is_open(gate, generation) ||
+			     atomic_load_explicit(&own->owner, memory_order_relaxed) != thread ||
+			     atomic_load_explicit(&own->inside, memory_order_relaxed) ||
+			     atomic_load_explicit(&slots->fence_copies, memory_order_relaxed), 0))
+		return NULL;
+	atomic_store_explicit(&own->inside, gate, memory_order_relaxed);
+	atomic_signal_fence(memory_order_seq_cst);
+	if (__builtin_expect(atomic_load_explicit(&gate->key, memory_order_acquire) ==
+			     gdri_gate_key(generation), 1))
+		return own;
+	atomic_store_explicit(&own->inside, NULL, memory_order_release);
+	return NULL;
+}
+
+static inline void gdri_gate_leave_own_slot(struct gdri_gate_slot *slot)
+{
+	atomic_store_explicit(&slot->inside, NULL, memory_order_release);
+}
+
 static inline void gdri_gate_leave_quickly(struct gdri_gate *gate, struct gdri_gate_slot *slot)
 {
 	if (__builtin_expect(slot != NULL, 1))

@@ -34,9 +34,8 @@ struct wiped_on_fork {
 };
 
 struct table {
-	unsigned char *base;
+	struct gdri_table_view view;	/* base, and how much is readable so far; grows in steps */
 	size_t size;
-	_Atomic size_t opened;	/* readable and writable so far; grows in steps */
 	struct wiped_on_fork *wiped;
 	pid_t process;		/* compared where fork cannot wipe; else 0 */
 	size_t cursor;		/* where the search for a free record starts */
@@ -53,6 +52,7 @@ struct table {
  * either (-z nodelete), so opening it again finds the table that it had.
  */
 static _Atomic(struct table *) process_table;
+_Atomic(const struct gdri_table_view *) gdri_core_view;
 
 static void *map_anonymous(size_t size)
 {
@@ -85,18 +85,18 @@ static void *reserve_arena(size_t *size)
 /* False when the arena ends here. */
 static bool open_step(struct table *table)
 {
-	const size_t opened = atomic_load_explicit(&table->opened, memory_order_relaxed);
+	const size_t opened = atomic_load_explicit(&table->view.opened, memory_order_relaxed);
 
 	if (opened == table->size ||
-	    mprotect(table->base + opened, ARENA_STEP, PROT_READ | PROT_WRITE) != 0)
+	    mprotect(table->view.base + opened, ARENA_STEP, PROT_READ | PROT_WRITE) != 0)
 		return false;
-	atomic_store_explicit(&table->opened, opened + ARENA_STEP, memory_order_release);
+	atomic_store_explicit(&table->view.opened, opened + ARENA_STEP, memory_order_release);
 	return true;
 }
 
 static inline size_t opened_size(const struct table *table)
 {
-	return atomic_load_explicit(&table->opened, memory_order_acquire);
+	return atomic_load_explicit(&table->view.opened, memory_order_acquire);
 }
 
 /* Of a table that nobody has seen. */
@@ -106,8 +106,8 @@ static void destroy_table(struct table *table)
 
 	if (table->wiped)
 		munmap(table->wiped, page);
-	if (table->base)
-		munmap(table->base, table->size);
+	if (table->view.base)
+		munmap(table->view.base, table->size);
 	gdri_core_intervals_destroy(&table->mapped);
 	munmap(table, sizeof(*table));
 }
@@ -120,15 +120,18 @@ static struct table *new_table(struct table *parent)
 	if (!table)
 		return NULL;
 	table->parent = parent;
-	table->base = reserve_arena(&table->size);
+	table->view.base = reserve_arena(&table->size);
 	table->wiped = map_anonymous(page);
-	if (!table->base || !table->wiped || !open_step(table) ||
+	if (!table->view.base || !table->wiped || !open_step(table) ||
 	    gdri_core_intervals_init(&table->mapped)) {
 		destroy_table(table);
 		return NULL;
 	}
 	if (madvise(table->wiped, page, MADV_WIPEONFORK))
 		table->process = getpid();
+	else
+		table->view.alive = &table->wiped->alive;
+	table->view.slots = &table->slots;
 	gdri_core_gate_slots_init(&table->slots);
 	pthread_mutex_init(&table->wiped->lock, NULL);
 	atomic_store(&table->wiped->alive, 1);
@@ -151,8 +154,11 @@ int gdri_core_table_create(void)
 	table = new_table(old);
 	if (!table)
 		return -ENOMEM;
-	if (!atomic_compare_exchange_strong(&process_table, &old, table))
+	if (!atomic_compare_exchange_strong(&process_table, &old, table)) {
 		destroy_table(table);	/* another thread was faster */
+		table = old;
+	}
+	atomic_store(&gdri_core_view, &table->view);
 	return 0;
 }
 
@@ -191,7 +197,7 @@ struct gdri_record *gdri_core_record_alloc(void)
 
 		if (table->cursor * RECORD_SIZE == opened_size(table) && !open_step(table))
 			table->cursor = 0;
-		record = (void *)(table->base + table->cursor++ * RECORD_SIZE);
+		record = (void *)(table->view.base + table->cursor++ * RECORD_SIZE);
 		if (kind_of(record) == GDRI_RECORD_FREE) {
 			/* Keeps the page from being given back before it is published. */
 			atomic_store_explicit(&record->kind, GDRI_RECORD_RESERVED,
@@ -215,8 +221,8 @@ void gdri_core_record_publish(struct gdri_record *record, enum gdri_record_kind 
 static void release_page(struct table *table, struct gdri_record *record)
 {
 	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	const size_t offset = (size_t)((unsigned char *)record - table->base) & ~(page - 1);
-	struct gdri_record *first = (void *)(table->base + offset);
+	const size_t offset = (size_t)((unsigned char *)record - table->view.base) & ~(page - 1);
+	struct gdri_record *first = (void *)(table->view.base + offset);
 
 	if (table->cursor * RECORD_SIZE >= offset && table->cursor * RECORD_SIZE < offset + page)
 		return;
@@ -263,11 +269,11 @@ void gdri_core_region_free(void *object)
 
 static inline struct gdri_record *find_record(const struct table *table, uint64_t value)
 {
-	const uint64_t offset = value - (uint64_t)(uintptr_t)table->base;
+	const uint64_t offset = value - (uint64_t)(uintptr_t)table->view.base;
 
 	if (offset >= opened_size(table) || offset % RECORD_SIZE != 0)
 		return NULL;
-	return (struct gdri_record *)(table->base + offset);
+	return (struct gdri_record *)(table->view.base + offset);
 }
 
 struct gdri_record *gdri_core_handle_inherited(uint64_t value)

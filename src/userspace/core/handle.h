@@ -109,6 +109,37 @@ void gdri_core_region_free(void *object);
 int gdri_core_handle_lookup(uint64_t value, enum gdri_record_kind kind,
 			    struct gdri_record **record, void **object);
 
+/*
+ * What the hot path reads of the process's table, so that it needs no call.
+ * Made by gdri_core_table_create; the parent's in a forked child, where alive is 0.
+ */
+struct gdri_table_view {
+	unsigned char *base;
+	_Atomic size_t opened;
+	const _Atomic uint32_t *alive;	/* 0 in a child; NULL where fork cannot tell that way */
+	struct gdri_gate_slots *slots;
+};
+extern _Atomic(const struct gdri_table_view *) gdri_core_view;
+
+/*
+ * The record of a live handle, or NULL: gdri_core_handle_lookup() then tells why,
+ * if it is a reason.
+ */
+static inline struct gdri_record *gdri_core_handle_glance(const struct gdri_table_view *view,
+							  uint64_t value,
+							  enum gdri_record_kind kind)
+{
+	const uint64_t offset = value - (uint64_t)(uintptr_t)view->base;
+	struct gdri_record *record = (struct gdri_record *)(view->base + offset);
+
+	if (!view->alive || !atomic_load_explicit(view->alive, memory_order_relaxed) ||
+	    offset >= atomic_load_explicit(&view->opened, memory_order_acquire) ||
+	    offset % sizeof(struct gdri_record) != 0 ||
+	    atomic_load_explicit(&record->kind, memory_order_relaxed) != (uint32_t)kind)
+		return NULL;
+	return record;
+}
+
 /* For EACCES cases: the parent's record itself, to let go of its descriptor. */
 struct gdri_record *gdri_core_handle_inherited(uint64_t value);
 

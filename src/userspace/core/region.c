@@ -261,6 +261,7 @@ static void open_to_copies(struct gdri_context *context, struct gdri_region *reg
 	region->length = mapping->length;
 	region->to_mapping = context->engine.to_mapping[mapping->type];
 	region->from_mapping = context->engine.from_mapping[mapping->type];
+	region->write_combined = mapping->type == GDR_MAPPING_TYPE_WC;
 	gdri_core_dma_attach(context, region);
 	region->mapped = true;
 	region->record->region.mapping_type = mapping->type;

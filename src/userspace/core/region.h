@@ -37,6 +37,7 @@ struct gdri_region {
 	size_t length;
 	gdri_copy_fn to_mapping;
 	gdri_copy_fn from_mapping;
+	bool write_combined;
 	struct gdri_dma_road road;
 	/* The rest belongs to the lock. */
 	pthread_mutex_t lock;

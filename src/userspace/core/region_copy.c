@@ -4,6 +4,9 @@
 
 #include <errno.h>
 
+#include "copy/cpu/fence.h"
+#include "copy/cpu/words.h"
+
 static __attribute__((cold, noinline)) int refuse_handle(const char *call, int rc)
 {
 	struct gdri_log log = gdri_core_config_log();
@@ -98,7 +101,70 @@ static __attribute__((noinline)) int read_by_dma(const struct gdri_region *regio
 	       gdri_core_dma_read(road, offset, host, size) : 1;
 }
 
+/*
+ * One word to a write-combined mapping, or false.  The fence makes every later
+ * store wait until the device has acknowledged, so each push and each spilled
+ * register of this way shows in a row of writes: 174 ns a write with the calls
+ * of the general way, 135 for store and fence alone (H200).  So there is no call
+ * in here, and nothing is stored but the word and the slot.
+ */
+static inline bool write_word(uint64_t handle, void *device, const void *host, size_t size)
+{
+	const struct gdri_table_view *view = atomic_load_explicit(&gdri_core_view,
+								  memory_order_acquire);
+	const struct gdri_record *record;
+	struct gdri_gate_slot *slot;
+	struct gdri_region *region;
+
+	if (__builtin_expect(!view || !host || ((uintptr_t)device & (size - 1)) != 0, 0))
+		return false;
+	record = gdri_core_handle_glance(view, handle, GDRI_RECORD_REGION);
+	if (__builtin_expect(!record, 0))
+		return false;
+	region = atomic_load_explicit(&record->object, memory_order_acquire);
+	if (__builtin_expect(!region, 0))
+		return false;
+	slot = gdri_gate_enter_own_slot(view->slots, &region->copies, record->generation);
+	if (__builtin_expect(!slot, 0))
+		return false;
+	if (__builtin_expect(!region->write_combined || !range_is_inside(region, device, size), 0)) {
+		gdri_gate_leave_own_slot(slot);
+		return false;
+	}
+	switch (size) {
+	case 1:
+		gdri_copy_store8(device, host);
+		break;
+	case 2:
+		gdri_copy_store16(device, host);
+		break;
+	case 4:
+		gdri_copy_store32(device, host);
+		break;
+	default:
+		gdri_copy_store64(device, host);
+	}
+	gdri_fence_stores_posted();
+	gdri_gate_leave_own_slot(slot);
+	return true;
+}
+
+static inline bool is_word(size_t size)
+{
+	return size == 4 || size == 8 || size == 1 || size == 2;
+}
+
+static int copy_to(uint64_t handle, void *device, const void *host, size_t size);
+
 int gdri_core_region_copy_to(uint64_t handle, void *device, const void *host, size_t size)
+{
+	if (is_word(size) && write_word(handle, device, host, size))
+		return 0;
+	return copy_to(handle, device, host, size);
+}
+
+static __attribute__((noinline)) int copy_to(uint64_t handle, void *device, const void *host,
+					     size_t size)
 {
 	struct gdri_region *region = NULL;
 	struct gdri_gate_slot *slot = NULL;
