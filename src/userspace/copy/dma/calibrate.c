@@ -133,6 +133,7 @@ static int measure_cpu(struct trial trial, struct cost cpu[2])
 	int rc = 0;
 
 	trial.by_cpu = options->to_mapping;
+	trial.reads = false;
 	if (options->to_mapping)
 		rc = find_cost(&trial, 64 << 10, LARGE, &cpu[0]);
 	trial.by_cpu = options->from_mapping;
