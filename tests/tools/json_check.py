@@ -5,7 +5,7 @@ import sys
 
 tool = sys.argv[1]
 data = json.load(sys.stdin)
-assert data["tool"] == "gdrcopy_" + tool, data["tool"]
+assert data["tool"] == (tool if tool == "gdr_bench" else "gdrcopy_" + tool), data["tool"]
 assert data["versions"]["libgdrapi"] == "2.6"
 
 if tool == "info":
@@ -16,7 +16,8 @@ if tool == "info":
     assert data["gpus"][0]["mapping_type"] == "Write Combining"
     assert data["store_routine"] in [r["name"] for r in data["routines"] if r["usable"]]
 else:
-    assert data["gpu"]["emulated"] is True and data["back_end"] == "emu"
+    assert data["gpu"]["emulated"] is True
+    assert tool == "gdr_bench" or data["back_end"] == "emu"
 
 if tool == "copybw":
     assert {r["direction"] for r in data["results"]} == {"write", "read"}
@@ -36,3 +37,14 @@ elif tool == "apiperf":
     assert sum(b["count"] for b in row["pin_histogram"]) == data["iterations"]
 elif tool == "pplat":
     assert 0 < data["round_trip_us"]["min"] <= data["round_trip_us"]["median"]
+elif tool == "gdr_bench" and "results" in data:
+    assert {r["direction"] for r in data["results"]} == {"h2d", "d2h", "d2d"}
+    for r in data["results"]:
+        us = r["us"]
+        assert us["min"] <= us["median"] <= us["p99"] <= us["max"] and r["samples"] == 11
+    judged = [c["verdict"] for c in data["check"]]
+    assert len(judged) >= 5 * 7 and judged.count("ok") == data["check_ok"]
+    assert judged.count("missed") == data["check_missed"]
+elif tool == "gdr_bench":
+    assert data["bytes"] == 4096 and data["samples"] == 20 and data["road"]
+    assert abs(data["bytes_per_s"] * data["us"]["mean"] / 1e6 - 4096) < 1

@@ -49,7 +49,8 @@ static void print_help_lines(const struct option_spec *option)
 
 _Noreturn static void print_help(const struct tool_spec *spec)
 {
-	printf("Usage: %s [options]\n%s\n\n", spec->name, spec->summary);
+	printf("Usage: %s [options]%s%s\n%s\n\n", spec->name, spec->arguments ? " " : "",
+	       spec->arguments ? spec->arguments : "", spec->summary);
 	print_help_lines(spec->options);
 	if (!spec->no_memory)
 		print_help_lines(memory_options);
@@ -131,7 +132,7 @@ struct common_options options_parse(const struct tool_spec *spec, int argc, char
 		else
 			take_common(&common, letter, optarg);
 	}
-	if (optind < argc)
+	if (optind < argc && !spec->arguments)
 		fail_with(TOOL_USAGE, "unexpected argument '%s': see --help", argv[optind]);
 	report_start(spec->name, common.json);
 	if (common.json)

@@ -31,7 +31,9 @@ struct tool_spec {
 	const char *summary;		/* one sentence for --help */
 	const struct option_spec *options;	/* ends with a zero letter */
 	void (*take)(int letter, const char *argument);
-	bool no_memory;			/* the tool has no -d, -a, -M */
+	/* Of the usage line; NULL: the tool takes options alone.  argv[optind] is the first. */
+	const char *arguments;
+	bool no_memory;			/* the tool has no -d, -a, -M, --bind */
 };
 
 /*

@@ -252,6 +252,16 @@ static int refuse_staging(const struct gdri_context *context, const struct trans
 	return -EOPNOTSUPP;
 }
 
+/*
+ * The plan of a copy between buffers: a few lines are read and written by the
+ * CPU before an engine has begun.
+ */
+static bool plan_cpu(const struct transfer *transfer)
+{
+	return transfer->size < transfer->src->road.from_min && transfer->src->mapping.base &&
+	       transfer->dst->mapping.base;
+}
+
 static int copy_inside(struct gdri_context *context, const struct transfer *transfer,
 		       bool may_use_engine)
 {
@@ -260,7 +270,7 @@ static int copy_inside(struct gdri_context *context, const struct transfer *tran
 	const bool strict = across && (config->strict_p2p || config->route == GDRI_ROUTE_PEER);
 	int rc = 1;
 
-	if (may_use_engine)
+	if (may_use_engine && (strict || !plan_cpu(transfer)))
 		rc = gdri_core_dma_between(&transfer->dst->road,
 					   transfer->dst->buffer.skew + transfer->dst_offset,
 					   &transfer->src->road,
