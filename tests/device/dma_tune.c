@@ -207,6 +207,10 @@ struct setting {
 };
 #define COPY .fill = by_routine, .empty = by_routine
 static const struct setting settings[] = {
+	{ "defaults, windows from 1 MiB", { .engine = -1, COPY, .pin_from = 1 << 20 } },
+	{ "defaults, windows of 1 MiB", { .engine = -1, COPY, .pin_from = 1 << 20, .pin_window = 1 << 20 } },
+	{ "defaults, windows of 4 MiB", { .engine = -1, COPY, .pin_from = 1 << 20, .pin_window = 4 << 20 } },
+	{ "defaults, no windows", { .engine = -1, COPY, .pin_from = SIZE_MAX, .empty_large = by_routine } },
 	{ "defaults, edges 16K", { .engine = -1, COPY, .read_edge = 16384, .write_edge = 16384 } },
 	{ "COPY0, edges 16K", { .engine = 0, COPY, .read_edge = 16384, .write_edge = 16384 } },
 	{ "COPY4, edges 16K", { .engine = 4, COPY, .read_edge = 16384, .write_edge = 16384 } },
@@ -265,7 +269,7 @@ static int copy(struct gdri_dma_target *target, unsigned mode, unsigned char *pa
 
 static const char *const modes[] = { "pageable read", "pageable write", "registered read",
 				     "registered write", "within the device" };
-static const size_t sizes[] = { 64, 1024, 4096, 16384, 65536, 262144, 1048576, 4194304, 16777216 };
+static const size_t sizes[] = { 64, 4096, 16384, 65536, 262144, 1048576, 2097152, 4194304, 8388608, 16777216 };
 #define SIZES (sizeof(sizes) / sizeof(sizes[0]))
 static double samples[CONFIGS][512];
 static double result[CONFIGS][SIZES];
@@ -374,7 +378,7 @@ int main(int argc, char **argv)
 		rc = gdri_dma_register(dma, registered, LARGEST);
 		printf(", register 16 MiB %.0f us (%d)\n", now_us() - start, rc);
 		for (unsigned mode = 0; mode < 5; mode++)
-			if (i == 2 || mode >= 2 || i > 2)
+			if (i < 4 || i == 6 || mode >= 2 || i > 6)
 				measure(target, mode, rounds, pageable, registered);
 		for (unsigned k = 0; k + 2 < CONFIGS; k++) {
 			for (size_t b = 0; b < LARGEST; b++)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Copies of every size and alignment, both ways, registered, pageable and partly registered. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,14 +17,19 @@ struct bench {
 	uint8_t *expected;
 };
 
+static void open_with(struct bench *bench, const struct gdri_dma_options *options)
+{
+	dma_open(&bench->rig, options);
+	dma_attach(&bench->rig, 0, SPACE, &bench->memory);
+	bench->host = dma_pages(SPACE);
+	bench->expected = dma_pages(SPACE);
+}
+
 static void open_bench(struct bench *bench)
 {
 	const struct gdri_dma_options options = dma_options();
 
-	dma_open(&bench->rig, &options);
-	dma_attach(&bench->rig, 0, SPACE, &bench->memory);
-	bench->host = dma_pages(SPACE);
-	bench->expected = dma_pages(SPACE);
+	open_with(bench, &options);
 }
 
 static void close_bench(struct bench *bench)
@@ -78,6 +84,35 @@ static void pageable_body(void)
 	open_bench(&bench);
 	copy_all_sizes(&bench);
 	close_bench(&bench);
+}
+
+/* Reads that pin what they write to, window by window. */
+static void windows_body(void)
+{
+	struct gdri_dma_options options = dma_options();
+	struct bench bench;
+
+	options.pin_from = 1;
+	options.pin_window = 16384;
+	open_with(&bench, &options);
+	copy_all_sizes(&bench);
+	close_bench(&bench);
+}
+
+static void windows(void)
+{
+	dma_run_with("", windows_body);
+}
+
+/* The driver pins the first windows and then no more: bounce memory takes the rest. */
+static void unpinnable(void)
+{
+	for (unsigned n = 2; n <= 6; n++) {
+		char settings[64];
+
+		snprintf(settings, sizeof(settings), "fail=dma-host:%u,fail=dma-host:%u", n, n + 3);
+		dma_run_with(settings, windows_body);
+	}
 }
 
 static void registered_body(void)
@@ -316,6 +351,8 @@ static void options(void)
 static const struct harness_case cases[] = {
 	{ "pageable", pageable },
 	{ "pageable_small_rings", pageable_small_rings },
+	{ "windows", windows },
+	{ "unpinnable", unpinnable },
 	{ "registered", registered },
 	{ "partly_registered", partly_registered },
 	{ "ranges", ranges },

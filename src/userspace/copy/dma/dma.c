@@ -29,6 +29,10 @@ static void copy_plainly(void *dst, const void *src, size_t size)
 #define EDGE_BYTES ((size_t)16 << 10)
 #define DEPTH 4
 
+/* From there on the CPU's copy out of bounce memory is slower than pinning (tests/device/dma_tune). */
+#define PIN_FROM ((size_t)4 << 20)
+#define PIN_WINDOW ((size_t)2 << 20)
+
 static size_t or_default(size_t value, size_t standard)
 {
 	return value ? value : standard;
@@ -38,6 +42,8 @@ static void fill_options(struct gdri_dma_options *options)
 {
 	options->timeout_ns = options->timeout_ns ? options->timeout_ns : UINT64_C(2000000000);
 	options->first_ticket = options->first_ticket ? options->first_ticket : 1;
+	options->pin_from = or_default(options->pin_from, PIN_FROM);
+	options->pin_window = or_default(options->pin_window, PIN_WINDOW);
 	options->bounce_bytes = or_default(options->bounce_bytes, BOUNCE_BYTES);
 	options->chunk_bytes = or_default(options->chunk_bytes, CHUNK_BYTES);
 	options->read_edge = or_default(options->read_edge, EDGE_BYTES);
@@ -58,6 +64,7 @@ static bool options_are_sound(const struct gdri_dma_options *options)
 	const size_t page = gdri_os_page_size();
 
 	return options->chunk_bytes % page == 0 && options->bounce_bytes % page == 0 &&
+	       options->pin_window % page == 0 && options->pin_window <= GDRI_DMA_LAUNCH_MAX &&
 	       options->bounce_bytes / options->chunk_bytes >= 1 &&
 	       options->bounce_bytes / options->chunk_bytes <= GDRI_DMA_MAX_CHUNKS &&
 	       options->launch_bytes <= GDRI_DMA_LAUNCH_MAX;

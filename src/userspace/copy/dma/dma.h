@@ -48,6 +48,8 @@ struct gdri_dma_options {
 	/* Pageable memory; the sizes are tuned by measurements alone. */
 	gdri_dma_copy_fn fill, empty;	/* into and out of bounce memory; NULL: memcpy */
 	gdri_dma_copy_fn empty_large;	/* out of it in copies beyond the caches; NULL: stream.h's */
+	size_t pin_from;		/* reads of this size pin their memory; 0: 4 MiB; SIZE_MAX: none */
+	size_t pin_window;		/* in windows of so many bytes; 0: 2 MiB */
 	size_t bounce_bytes;		/* per device; 0: 1 MiB */
 	size_t chunk_bytes;		/* the largest piece; 0: 64 KiB */
 	size_t read_edge, write_edge;	/* the first piece of a read, the last of a write */

@@ -5,6 +5,8 @@
 #include <errno.h>
 
 #include "copy/dma/stream.h"
+#include "copy/dma/window.h"
+#include "os/sys.h"
 
 static int note_death(struct gdri_dma_device *device, enum gdri_dma_way way,
 		      struct gdri_dma_target *target, int rc)
@@ -334,9 +336,38 @@ int gdri_dma_to_device(struct gdri_dma_target *target, uint64_t offset, const vo
 	return write_through(&passage, host);
 }
 
-int gdri_dma_from_device(struct gdri_dma_target *target, uint64_t offset, void *host, size_t size)
+static int read_bounced(struct gdri_dma_target *target, uint64_t offset, uint8_t *host, size_t size)
 {
 	struct passage passage;
+
+	if (size == 0)
+		return 0;
+	passage = make_passage(target, GDRI_DMA_WAY_FROM, offset, size);
+	return read_through(&passage, host);
+}
+
+/* The whole pages are pinned and read straight; bounce memory takes the ends, and what is left. */
+static int read_large(struct gdri_dma_target *target, uint64_t offset, uint8_t *host, size_t size)
+{
+	const size_t page = gdri_os_page_size();
+	const size_t head = -(uintptr_t)host & (page - 1);
+	size_t done;
+	int rc;
+
+	if (size < head + page)
+		return read_bounced(target, offset, host, size);
+	rc = read_bounced(target, offset, host, head);
+	if (rc == 0)
+		rc = gdri_dma_read_windows(target, target->view.address + offset + head,
+					   host + head, (size - head) & ~(page - 1), &done);
+	if (rc)
+		return rc;
+	done += head;
+	return read_bounced(target, offset + done, host + done, size - done);
+}
+
+int gdri_dma_from_device(struct gdri_dma_target *target, uint64_t offset, void *host, size_t size)
+{
 	int rc;
 
 	if (size == 0)
@@ -347,6 +378,6 @@ int gdri_dma_from_device(struct gdri_dma_target *target, uint64_t offset, void *
 	rc = copy_directly(target, GDRI_DMA_WAY_FROM, offset, host, size);
 	if (rc != -ENOENT)
 		return rc;
-	passage = make_passage(target, GDRI_DMA_WAY_FROM, offset, size);
-	return read_through(&passage, host);
+	return size < target->device->dma->options.pin_from ?
+	       read_bounced(target, offset, host, size) : read_large(target, offset, host, size);
 }
