@@ -54,10 +54,24 @@ demo:
 check:
 	$(Q)tests/run.sh
 
-include $(ROOT)/mk/install.mk
+# The kernel module alone, in kernels under QEMU; part of check.
+check-kernel:
+	$(Q)tests/kernel/run.sh
 
-clean:
+# The module against every kernel and NVIDIA driver that Debian has.
+check-kernel-builds:
+	$(Q)tests/kernel/builds.sh
+
+# Debug kernels are built where they are not there yet, 10 minutes each.
+check-kernel-full:
+	$(Q)tests/kernel/full.sh
+
+include $(ROOT)/mk/install.mk
+include $(ROOT)/mk/driver.mk
+
+clean: driver_clean
 	$(Q)$(MAKE) --no-print-directory -C src/userspace clean
 	$(Q)rm -rf $(ROOT)/build
 
-.PHONY: all version config lib emu exes tests check-deps demo check clean
+.PHONY: all version config lib emu exes tests check-deps demo check check-kernel \
+	check-kernel-builds check-kernel-full clean

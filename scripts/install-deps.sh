@@ -5,7 +5,8 @@
 set -u
 demo="gcc make libc6-dev"
 check="$demo clang valgrind python3 gcc-aarch64-linux-gnu libc6-dev-arm64-cross
-gcc-powerpc64le-linux-gnu libc6-dev-ppc64el-cross qemu-user binutils mandoc pkg-config"
+gcc-powerpc64le-linux-gnu libc6-dev-ppc64el-cross qemu-user binutils mandoc pkg-config cmake
+qemu-system-x86 busybox-static cpio kmod bc dwarves"
 [ "${1:-check}" = demo ] && wanted=$demo || wanted=$check
 
 command -v dpkg-query >/dev/null || { echo "not Debian or Ubuntu; needed: $wanted"; exit 0; }

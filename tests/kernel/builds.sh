@@ -18,18 +18,10 @@ CACHE=$ROOT/build/kernel
 MODULE_SOURCE=${MODULE_SOURCE:-$ROOT/src/modules/gdrdrv}
 JOBS=${JOBS:-$(nproc)}
 . "$HERE/lib/suites.sh"
+. "$HERE/lib/matrix.sh"
 . "$HERE/lib/drivers.sh"
 mkdir -p "$CACHE"
 
-# Name, where it is built, compiler, header package, Debian suites.
-KERNELS='5.10|host|gcc-12|linux-headers-5\.10\.0-[0-9]+-amd64|bullseye bullseye-security
-6.1|host|gcc-12|linux-headers-6\.1\.0-[0-9]+-amd64|bookworm bookworm-security
-6.12|host|gcc-12|linux-headers-6\.12\.[0-9]+\+deb12-amd64|bookworm bookworm-security
-6.1-arm64|host|aarch64-linux-gnu-gcc-12|linux-headers-6\.1\.0-[0-9]+-arm64|bookworm bookworm-security
-6.12-gcc14|trixie|gcc-14|linux-headers-6\.12\.[0-9]+\+deb13-amd64|trixie trixie-security
-7.2|trixie|gcc-14|linux-headers-7\.2\.[0-9]+\+deb13-amd64|trixie trixie-backports
-7.3|trixie|gcc-14|linux-headers-7\.3\.[0-9]+\+deb13-amd64|trixie trixie-backports
-7.2-sid|sid|gcc-16|linux-headers-7\.[0-9.]+\+deb14-amd64|sid'
 # Other suites may be gone one day; these two are never skipped.
 MUST="6.1 6.12"
 CHECKED="6.1 6.12"
@@ -40,7 +32,7 @@ cannot() {
 	else
 		echo "skip builds/$1: $2"
 	fi
-	echo "$1 - - $2" >>"$CACHE/builds.rows"
+	echo "$1 - - $2" >>"$rows"
 }
 
 # result KERNEL DRIVER STATUS LOG
@@ -49,7 +41,7 @@ result() {
 	[ "$3" = 0 ] || verdict="not ok"
 	echo "$verdict builds/$1/$2"
 	[ "$3" = 0 ] || grep -v '^ *$' "$4" | tail -n 15 | sed 's/^/# /'
-	echo "$1 $2 ${verdict/not ok/FAILED}" >>"$CACHE/builds.rows"
+	echo "$1 $2 ${verdict/not ok/FAILED}" >>"$rows"
 }
 
 wanted() {
@@ -59,7 +51,8 @@ wanted() {
 fresh_folder() {
 	rm -rf "$1"
 	mkdir -p "$1"
-	cp -p "$MODULE_SOURCE"/* "$1/"
+	cp -p "$MODULE_SOURCE"/{*.[ch],*.sh,Kbuild,Makefile} "$1/"
+	rm -f "$1"/*.mod.c "$1/probes.h"
 }
 
 # make_module DRIVER MAKE-ARGUMENT...: in the place of the current kernel.
@@ -70,12 +63,14 @@ make_module() {
 	cp -r "$CACHE/drivers/$driver" "${place%/}/$folder/driver"
 	inside "$place" make -s -j"$JOBS" -C "/$folder/gdrdrv" KERNELDIR="/usr/src/$headers" \
 		KVER="${headers#linux-headers-}" NV_DRIVER_PATH="/$folder/driver" \
-		"${cross[@]}" "$@"
+		"${settings[@]}" "$@"
 }
 
-# The module must be there, and the log hold no warning about anything.
+# The module must be there, and the log hold no warning about anything; that pahole is
+# another one, or none, is the kernel's way to say that it leaves type information out.
 built_clean() {
-	[ -e "${place%/}/$folder/gdrdrv/gdrdrv.ko" ] && ! grep -qi 'warning' "$1"
+	[ -e "${place%/}/$folder/gdrdrv/gdrdrv.ko" ] &&
+		! grep -v 'pahole version differs' "$1" | grep -qi 'warning'
 }
 
 build_driver() {
@@ -114,7 +109,7 @@ build_all() {
 		if [ -e "$CACHE/drivers/$driver/dkms.conf" ]; then
 			build_driver "$kernel" "$driver"
 		else
-			echo "$kernel $driver -" >>"$CACHE/builds.rows"
+			echo "$kernel $driver -" >>"$rows"
 		fi
 	done
 	wanted mit && build_mit "$kernel"
@@ -128,36 +123,18 @@ build_all() {
 	fi
 }
 
-# Sets place, headers, folder and cross for the functions above.
 run_kernel() {
-	local kernel=$1 where=$2 compiler=$3 expression=$4 suites=$5 arch=amd64
-	place=/ folder=${CACHE#/}/builds/$kernel cross=("CC=$compiler")
-	if [ "$where" != host ]; then
-		place=$CACHE/$where folder=builds/$kernel
-		folder_of "$where" "$compiler" >"$CACHE/logs/$where.log" 2>&1 ||
-			{ cannot "$kernel" "no folder with $compiler of $where"; return; }
-	elif ! command -v "$compiler" >/dev/null; then
-		cannot "$kernel" "$compiler is not installed"
-		return
-	fi
-	if [[ $kernel = *-arm64 ]]; then
-		arch=arm64
-		cross+=(ARCH=arm64 CROSS_COMPILE=aarch64-linux-gnu-)
-	fi
-	# shellcheck disable=SC2086 # suites are words
-	use_suite "$kernel" $arch $suites ||
-		{ cannot "$kernel" "no package index of $suites"; return; }
-	headers=$(newest "$expression")
-	[ -n "$headers" ] || { cannot "$kernel" "no such headers in $suites"; return; }
-	headers_into "$place" "$headers" >"$CACHE/logs/$kernel-headers.log" 2>&1 ||
-		{ cannot "$kernel" "$headers: $(tail -n 1 "$CACHE/logs/$kernel-headers.log")"; return; }
+	local kernel=$1
+	find_kernel "$@" || { cannot "$kernel" "$reason"; return; }
+	folder=builds/$kernel
+	[ "$place" != / ] || folder=${CACHE#/}/$folder
 	echo "# $kernel: $headers with $compiler"
 	mkdir -p "${place%/}/$folder"
 	build_all "$kernel"
 }
 
 print_table() {
-	python3 - "$CACHE/builds.rows" <<-'END'
+	python3 - "$rows" <<-'END'
 		import sys
 		kernels, drivers, cell, reason = [], [], {}, {}
 		for line in open(sys.argv[1]):
@@ -180,20 +157,13 @@ print_table() {
 	END
 }
 
-run_all() {
-	local kernel where compiler expression suites
-	while IFS='|' read -r kernel where compiler expression suites; do
-		[[ " ${*:-$kernel} " = *" $kernel "* ]] || continue
-		run_kernel "$kernel" "$where" "$compiler" "$expression" "$suites" </dev/null
-	done <<<"$KERNELS"
-	print_table
-}
-
 mkdir -p "$CACHE/logs" "$CACHE/drivers"
-: >"$CACHE/builds.rows"
+rows=$(mktemp)
+trap 'rm -f "$rows"' EXIT
 {
 	standin_drivers
 	real_drivers
-	run_all "$@"
+	each_kernel run_kernel "$@"
+	print_table
 } | tee "$CACHE/builds.txt"
 ! grep -q '^not ok' "$CACHE/builds.txt" && grep -q '^ok' "$CACHE/builds.txt"

@@ -5,6 +5,7 @@
 
 #include <linux/fs.h>
 #include <linux/mm.h>
+#include <linux/timex.h>
 #include <linux/version.h>
 
 #include "probes.h"
@@ -31,6 +32,16 @@ static inline void gdrdrv_mm_wait_for_writers(struct mm_struct *mm)
 #else
 	down_read(&mm->mmap_sem);
 	up_read(&mm->mmap_sem);
+#endif
+}
+
+/* Only x86 tells the rate of its counter; reading the one of arm64 is GPL-only. */
+static inline u64 gdrdrv_cycles(void)
+{
+#ifdef CONFIG_X86
+	return get_cycles();
+#else
+	return 0;
 #endif
 }
 

@@ -41,8 +41,8 @@ static const struct interface built_for = {
 #endif
 };
 
-static bool at_least(const unsigned int *version, unsigned int branch, unsigned int minor,
-		     unsigned int patch)
+static bool is_at_least(const unsigned int *version, unsigned int branch, unsigned int minor,
+			unsigned int patch)
 {
 	if (version[0] != branch)
 		return version[0] > branch;
@@ -62,11 +62,11 @@ static bool interface_of(const char *text, struct interface *interface)
 
 	if (sscanf(text, "%u.%u.%u", &v[0], &v[1], &v[2]) < 2)
 		return false;
-	interface->table_major = at_least(v, 580, 0, 0) ? 2 : 1;
-	if (at_least(v, 525, 105, 17) || (v[0] == 525 && v[1] == 47 && v[2] >= 22))
+	interface->table_major = is_at_least(v, 580, 0, 0) ? 2 : 1;
+	if (is_at_least(v, 525, 105, 17) || (v[0] == 525 && v[1] == 47 && v[2] >= 22))
 		interface->persistence = CALLS;
 	else
-		interface->persistence = at_least(v, 510, 0, 0) ? VARIABLE : NONE;
+		interface->persistence = is_at_least(v, 510, 0, 0) ? VARIABLE : NONE;
 	return true;
 }
 

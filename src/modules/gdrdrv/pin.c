@@ -16,7 +16,8 @@
 #include <linux/hashtable.h>
 #include <linux/rwsem.h>
 #include <linux/spinlock.h>
-#include <linux/timex.h>
+
+#include "compat.h"
 
 #ifndef CONFIG_64BIT
 #error "a pointer must hold a number that is never used again"
@@ -260,13 +261,13 @@ static int adopt_table(struct gdrdrv_region *region, struct nvidia_p2p_page_tabl
 int gdrdrv_pages_get(struct gdrdrv_region *region)
 {
 	struct nvidia_p2p_page_table *table = NULL;
-	cycles_t start;
+	u64 start;
 	int ret;
 
 	register_region(region);
-	start = get_cycles();
+	start = gdrdrv_cycles();
 	ret = call_get(region, &table);
-	region->cycles = get_cycles() - start;
+	region->cycles = gdrdrv_cycles() - start;
 	if (ret) {
 		unregister_region(region);
 		gdrdrv_dbg("pin of 0x%llx, %llu bytes: error %d\n", region->va, region->size, ret);

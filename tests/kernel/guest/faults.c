@@ -21,12 +21,19 @@ static void open_knobs(void)
 		DEBUG_FS "failslab/ignore-gfp-wait", DEBUG_FS "fail_page_alloc/ignore-gfp-wait",
 		DEBUG_FS "fail_page_alloc/ignore-gfp-highmem",
 	};
+	static const char *const quiet[] = {
+		DEBUG_FS "failslab/verbose", DEBUG_FS "fail_page_alloc/verbose",
+		DEBUG_FS "fail_usercopy/verbose",
+	};
 
 	if (access("/proc/self/fail-nth", W_OK) != 0)
 		SKIP("this kernel cannot inject failures");
 	for (unsigned i = 0; i < sizeof(off) / sizeof(*off); i++)
 		CHECK_EQ(bench_write_file(off[i], "N"), 0);
 	CHECK_EQ(bench_write_file(DEBUG_FS "fail_page_alloc/min-order", "0"), 0);
+	/* Otherwise each failure leaves a trace in the log, which looks like a complaint. */
+	for (unsigned i = 0; i < sizeof(quiet) / sizeof(*quiet); i++)
+		CHECK_EQ(bench_write_file(quiet[i], "0"), 0);
 }
 
 static int nth_file;
@@ -36,17 +43,22 @@ static void arm(int nth)
 	char text[16];
 
 	snprintf(text, sizeof(text), "%d", nth);
-	CHECK(pwrite(nth_file, text, strlen(text), 0) > 0);
+	/* A failure that is armed still may hit this very call, and is spent then. */
+	CHECK(pwrite(nth_file, text, strlen(text), 0) > 0 ||
+	      pwrite(nth_file, text, strlen(text), 0) > 0);
 }
 
-/* Whether the failure was injected; otherwise it waits no longer. */
+/*
+ * Whether the failure was injected; otherwise it waits no longer.  One that hits
+ * the question was left over by the call that was meant.
+ */
 static bool fired(void)
 {
 	char text[16] = "";
+	bool hit = pread(nth_file, text, sizeof(text) - 1, 0) > 0 && atoi(text) == 0;
 
-	CHECK(pread(nth_file, text, sizeof(text) - 1, 0) > 0);
 	arm(0);
-	return atoi(text) == 0;
+	return hit;
 }
 
 static bool expected(int ret)
@@ -58,12 +70,14 @@ static struct buffer buffer;
 
 static void open_once(int nth, bool *hit)
 {
-	int fd;
+	int fd, error;
 
 	arm(nth);
 	fd = open(GDRDRV_DEVICE_PATH, O_RDWR | O_CLOEXEC);
+	error = errno;
 	*hit = fired();
-	CHECK(fd >= 0 || errno == ENOMEM || errno == ENFILE);
+	/* EFAULT: the path could not be read. */
+	CHECK(fd >= 0 || error == ENOMEM || error == ENFILE || error == EFAULT);
 	if (fd >= 0)
 		close(fd);
 }

@@ -75,8 +75,11 @@ folder_of() {
 	[ -e "$place/ready" ] && return 0
 	command -v mmdebstrap >/dev/null || { echo "mmdebstrap is not installed"; return 1; }
 	rm -rf "$place"
-	mmdebstrap -q --variant=apt --include="$2,make,libelf1t64" "$1" "$place" \
-		"$(unset APT_CONFIG; mirror_of "$1")" || return 1
+	(
+		unset APT_CONFIG
+		mmdebstrap -q --variant=apt --include="$2,make,libelf1t64" \
+			--aptopt='Acquire::Check-Valid-Until "false"' "$1" "$place" "$(mirror_of "$1")"
+	) || return 1
 	touch "$place/ready"
 }
 
