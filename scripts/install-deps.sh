@@ -1,13 +1,19 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Installs what make demo (arguments: demo) or make check needs on Debian or Ubuntu.
+# Installs what make demo (argument: demo), make check, or the second tier of kernel tests
+# (argument: kernel) needs on Debian or Ubuntu.
 # As an ordinary user it only names what is missing.
 set -u
 demo="gcc make libc6-dev"
 check="$demo clang valgrind python3 gcc-aarch64-linux-gnu libc6-dev-arm64-cross
 gcc-powerpc64le-linux-gnu libc6-dev-ppc64el-cross qemu-user binutils mandoc pkg-config cmake
 qemu-system-x86 busybox-static cpio kmod bc dwarves"
-[ "${1:-check}" = demo ] && wanted=$demo || wanted=$check
+kernel="$check mmdebstrap sparse linux-source-6.1 flex bison libelf-dev libssl-dev"
+case ${1:-check} in
+demo) wanted=$demo ;;
+kernel) wanted=$kernel ;;
+*) wanted=$check ;;
+esac
 
 command -v dpkg-query >/dev/null || { echo "not Debian or Ubuntu; needed: $wanted"; exit 0; }
 

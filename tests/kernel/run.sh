@@ -12,6 +12,7 @@ HERE=$(cd "$(dirname "$0")" && pwd)
 ROOT=$(cd "$HERE/../.." && pwd)
 CACHE=$ROOT/build/kernel
 ALL_PHASES=$(cat "$HERE/guest/phases.txt")
+PHASES_ASKED=${PHASES:-}
 PHASES=${PHASES:-$ALL_PHASES}
 GUEST_SECONDS=${GUEST_SECONDS:-600}
 GUEST_CPU=${GUEST_CPU:-max}
@@ -137,6 +138,8 @@ build_for() {
 # A debug kernel is used where it was built before: debug/build.sh.
 run_debug_kernel() {
 	local kind=$1 dir status started=$SECONDS
+	# A checker makes a guest several times slower; full.sh runs everything.
+	local PHASES=${PHASES_ASKED:-load layout12 faults leaks}
 	dir=$(debug_kernel_dir "$kind")
 	if [ ! -e "$dir/ready" ]; then
 		echo "skip $kind: not built (tests/kernel/debug/build.sh $kind takes about 10 minutes)"
