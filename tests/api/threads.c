@@ -434,7 +434,7 @@ static const struct api_case cases[] = {
 	{ "two_unmaps", two_unmaps, NULL },
 	{ "two_maps", two_maps, NULL },
 	{ "two_closes", two_closes, NULL },
-	{ "close_while_others_pin", close_while_others_pin, NULL },
+	{ "close_while_others_pin", close_while_others_pin, "GDRCOPY_DMA=0" },
 	{ "lives_on_one_session", lives_on_one_session, NULL },
 	{ "lives_on_two_sessions", lives_on_two_sessions, NULL },
 	{ "queries_while_mapping", queries_while_mapping, NULL },

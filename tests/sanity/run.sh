@@ -13,6 +13,9 @@ status=0
 
 unset GDRCOPY_EMU GDRCOPY_EMU_DEVICES GDRCOPY_ENABLE_LOGGING
 export GDRCOPY_BACKEND=emu
+# Sanitizers keep freed memory for a while; the tests that count mappings would take that of
+# the channels for a leak.
+[ -z "${HARNESS_SLOW:-}" ] || export GDRCOPY_DMA=0
 
 # Conditions of tests, and the tests that are waived without them.
 always="basic_with_tokens plus_offsets_disjoint"
