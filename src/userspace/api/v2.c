@@ -7,6 +7,7 @@
 
 #include "core/context.h"
 #include "core/region.h"
+#include "os/cancel.h"
 #include "visibility.h"
 
 /* The kernel's own ENOTSUPP, which drivers leak to user space and strerror does not know. */
@@ -51,6 +52,7 @@ static int refuse_null(const struct gdri_context *context, const char *call, con
 
 GDRI_PUBLIC gdr_t gdr_open(void)
 {
+	GDRI_OS_NO_CANCEL;
 	uint64_t handle;
 
 	return gdri_core_context_open(GDRI_RECORD_SESSION, &handle) ? NULL : (gdr_t)(uintptr_t)handle;
@@ -58,6 +60,7 @@ GDRI_PUBLIC gdr_t gdr_open(void)
 
 GDRI_PUBLIC int gdr_close(gdr_t g)
 {
+	GDRI_OS_NO_CANCEL;
 	int release_rc = 0;
 	int rc = gdri_core_context_close(GDRI_RECORD_SESSION, (uint64_t)(uintptr_t)g, &release_rc);
 
@@ -67,6 +70,7 @@ GDRI_PUBLIC int gdr_close(gdr_t g)
 static int pin(gdr_t g, const char *call, unsigned long addr, size_t size, uint32_t flags,
 	       uint64_t p2p_token, uint32_t va_space, gdr_mh_t *handle)
 {
+	GDRI_OS_NO_CANCEL;
 	struct gdri_context *context;
 	uint64_t value = 0;
 	int rc;
@@ -101,6 +105,7 @@ GDRI_PUBLIC int gdr_pin_buffer_v2(gdr_t g, unsigned long addr, size_t size, uint
 
 GDRI_PUBLIC int gdr_unpin_buffer(gdr_t g, gdr_mh_t handle)
 {
+	GDRI_OS_NO_CANCEL;
 	struct gdri_context *context;
 	int rc;
 
@@ -114,6 +119,7 @@ GDRI_PUBLIC int gdr_unpin_buffer(gdr_t g, gdr_mh_t handle)
 
 GDRI_PUBLIC int gdr_get_callback_flag(gdr_t g, gdr_mh_t handle, int *flag)
 {
+	GDRI_OS_NO_CANCEL;
 	struct gdri_context *context;
 	int rc;
 
@@ -129,6 +135,7 @@ GDRI_PUBLIC int gdr_get_callback_flag(gdr_t g, gdr_mh_t handle, int *flag)
 /* Fills the layout of 2.4 and later, padding included, so that 40 bytes of it are v1's. */
 static int get_info(gdr_t g, gdr_mh_t handle, const void *out, gdr_info_v2_t *info)
 {
+	GDRI_OS_NO_CANCEL;
 	struct gdri_region_info region;
 	struct gdri_context *context;
 	int rc;
@@ -177,6 +184,7 @@ GDRI_PUBLIC int gdr_get_info(gdr_t g, gdr_mh_t handle, gdr_info_v1_t *info)
 
 GDRI_PUBLIC int gdr_map_v2(gdr_t g, gdr_mh_t handle, void **ptr_va, size_t size, int flags)
 {
+	GDRI_OS_NO_CANCEL;
 	struct gdri_context *context;
 	int rc;
 
@@ -198,6 +206,7 @@ GDRI_PUBLIC int gdr_map(gdr_t g, gdr_mh_t handle, void **va, size_t size)
 
 GDRI_PUBLIC int gdr_unmap(gdr_t g, gdr_mh_t handle, void *va, size_t size)
 {
+	GDRI_OS_NO_CANCEL;
 	struct gdri_context *context;
 	int rc;
 
@@ -212,13 +221,13 @@ GDRI_PUBLIC int gdr_unmap(gdr_t g, gdr_mh_t handle, void *va, size_t size)
 GDRI_PUBLIC int gdr_copy_to_mapping(gdr_mh_t handle, void *map_d_ptr, const void *h_ptr,
 				    size_t size)
 {
-	return -gdri_core_region_copy_to(handle.h, map_d_ptr, h_ptr, size);
+	return gdri_core_region_copy_to(handle.h, map_d_ptr, h_ptr, size);
 }
 
 GDRI_PUBLIC int gdr_copy_from_mapping(gdr_mh_t handle, void *h_ptr, const void *map_d_ptr,
 				      size_t size)
 {
-	return -gdri_core_region_copy_from(handle.h, h_ptr, map_d_ptr, size);
+	return gdri_core_region_copy_from(handle.h, h_ptr, map_d_ptr, size);
 }
 
 GDRI_PUBLIC void gdr_runtime_get_version(int *major, int *minor)
@@ -231,6 +240,7 @@ GDRI_PUBLIC void gdr_runtime_get_version(int *major, int *minor)
 
 GDRI_PUBLIC int gdr_driver_get_version(gdr_t g, int *major, int *minor)
 {
+	GDRI_OS_NO_CANCEL;
 	struct gdri_context *context;
 	uint32_t version;
 	int rc;
@@ -249,6 +259,7 @@ GDRI_PUBLIC int gdr_driver_get_version(gdr_t g, int *major, int *minor)
 
 GDRI_PUBLIC int gdr_get_attribute(gdr_t g, gdr_attr_t attr, int *v)
 {
+	GDRI_OS_NO_CANCEL;
 	struct gdri_context *context;
 	int rc;
 

@@ -11,6 +11,7 @@
  * api/v3_types.c compares them with the public header.
  */
 #include "api/v3.h"
+#include "os/cancel.h"
 #include "os/sys.h"
 #include "visibility.h"
 
@@ -104,6 +105,7 @@ GDRI_PUBLIC const char *gdr_strerror_v3(gdri_v3_result result)
 
 GDRI_PUBLIC gdri_v3_result gdr_open_v3(gdri_v3 *g)
 {
+	GDRI_OS_NO_CANCEL;
 	uint64_t handle;
 	int rc;
 
@@ -122,6 +124,7 @@ GDRI_PUBLIC gdri_v3_result gdr_open_v3(gdri_v3 *g)
 
 GDRI_PUBLIC gdri_v3_result gdr_close_v3(gdri_v3 g)
 {
+	GDRI_OS_NO_CANCEL;
 	int release_rc = 0;
 	int rc = gdri_core_context_close(GDRI_RECORD_SESSION_V3, (uint64_t)(uintptr_t)g,
 					 &release_rc);
@@ -132,6 +135,7 @@ GDRI_PUBLIC gdri_v3_result gdr_close_v3(gdri_v3 g)
 GDRI_PUBLIC gdri_v3_result gdr_pin_buffer_v3(gdri_v3 g, uint64_t addr, size_t size,
 					     uint32_t flags, int device_id, uint64_t *handle)
 {
+	GDRI_OS_NO_CANCEL;
 	struct gdri_context *context;
 	gdri_v3_result result;
 
@@ -147,6 +151,7 @@ GDRI_PUBLIC gdri_v3_result gdr_pin_buffer_v3(gdri_v3 g, uint64_t addr, size_t si
 
 GDRI_PUBLIC gdri_v3_result gdr_unpin_v3(gdri_v3 g, uint64_t handle)
 {
+	GDRI_OS_NO_CANCEL;
 	struct gdri_context *context;
 	gdri_v3_result result = enter(g, "gdr_unpin", &context);
 
@@ -155,6 +160,7 @@ GDRI_PUBLIC gdri_v3_result gdr_unpin_v3(gdri_v3 g, uint64_t handle)
 
 GDRI_PUBLIC gdri_v3_result gdr_map_v3(gdri_v3 g, uint64_t handle, void **va, size_t size)
 {
+	GDRI_OS_NO_CANCEL;
 	struct gdri_context *context;
 	gdri_v3_result result;
 
@@ -169,6 +175,7 @@ GDRI_PUBLIC gdri_v3_result gdr_map_v3(gdri_v3 g, uint64_t handle, void **va, siz
 
 GDRI_PUBLIC gdri_v3_result gdr_unmap_v3(gdri_v3 g, uint64_t handle, void *va, size_t size)
 {
+	GDRI_OS_NO_CANCEL;
 	struct gdri_context *context;
 	gdri_v3_result result = enter(g, "gdr_unmap", &context);
 
@@ -200,6 +207,7 @@ GDRI_PUBLIC gdri_v3_result gdr_copy_to_host_v3(gdri_v3 g, uint64_t handle, uint6
 
 GDRI_PUBLIC gdri_v3_result gdr_host_register_v3(gdri_v3 g, void *ptr, size_t size)
 {
+	GDRI_OS_NO_CANCEL;
 	struct gdri_context *context;
 	gdri_v3_result result = enter(g, "gdr_host_register", &context);
 
@@ -208,6 +216,7 @@ GDRI_PUBLIC gdri_v3_result gdr_host_register_v3(gdri_v3 g, void *ptr, size_t siz
 
 GDRI_PUBLIC gdri_v3_result gdr_host_unregister_v3(gdri_v3 g, void *ptr)
 {
+	GDRI_OS_NO_CANCEL;
 	struct gdri_context *context;
 	gdri_v3_result result = enter(g, "gdr_host_unregister", &context);
 
@@ -216,6 +225,7 @@ GDRI_PUBLIC gdri_v3_result gdr_host_unregister_v3(gdri_v3 g, void *ptr)
 
 GDRI_PUBLIC gdri_v3_result gdr_flush_v3(gdri_v3 g)
 {
+	GDRI_OS_NO_CANCEL;
 	struct gdri_context *context;
 	gdri_v3_result result = enter(g, "gdr_flush", &context);
 
@@ -246,6 +256,7 @@ static int hand_over(const struct gdri_context *context, const char *call, void 
 
 GDRI_PUBLIC gdri_v3_result gdr_get_info_v3(gdri_v3 g, uint64_t handle, struct gdri_v3_info *info)
 {
+	GDRI_OS_NO_CANCEL;
 	struct gdri_buffer_info found;
 	struct gdri_v3_info filled;
 	struct gdri_context *context;
@@ -273,6 +284,7 @@ GDRI_PUBLIC gdri_v3_result gdr_get_info_v3(gdri_v3 g, uint64_t handle, struct gd
 
 GDRI_PUBLIC gdri_v3_result gdr_query_v3(gdri_v3 g, uint64_t handle, struct gdri_v3_status *status)
 {
+	GDRI_OS_NO_CANCEL;
 	struct gdri_buffer_info found;
 	struct gdri_v3_status filled;
 	struct gdri_context *context;

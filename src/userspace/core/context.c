@@ -3,20 +3,10 @@
 #include "core/context.h"
 
 #include <errno.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "core/buffer.h"
 #include "core/dma.h"
 #include "core/region.h"
-
-static uint64_t descriptor_device(int fd)
-{
-	struct stat status;
-
-	return fd >= 0 && fstat(fd, &status) == 0 ? status.st_rdev ^ status.st_ino : 0;
-}
 
 /* The record as GDRCopy's sanity program expects to find it behind gdr_t. */
 static void fill_record(struct gdri_record *record, enum gdri_backend_id backend)
@@ -92,7 +82,6 @@ int gdri_core_context_open(enum gdri_record_kind kind, uint64_t *handle)
 	fill_record(context->record, context->backend->ops->id);
 	context->record->session.fd = fd;
 	context->backend->fd = &context->record->session.fd;
-	context->descriptor_device = descriptor_device(fd);
 	gdri_gate_open(&context->gate, context->generation);
 	gdri_core_record_publish(context->record, kind, context, context->generation);
 	*handle = (uint64_t)(uintptr_t)context->record;
@@ -118,32 +107,11 @@ void gdri_core_context_leave(struct gdri_context *context)
 	gdri_gate_leave(&context->gate);
 }
 
-static bool is_session(struct gdri_record *record)
-{
-	const uint32_t kind = atomic_load(&record->kind);
-
-	return kind == GDRI_RECORD_SESSION || kind == GDRI_RECORD_SESSION_V3;
-}
-
 /*
- * A child may not speak on its parent's session, but the descriptor that it
- * inherited keeps the driver's file open, pins included.  Closing the session
- * in the child lets go of it, if it still is that file.
+ * A child leaves its parent's session alone, the descriptor that it inherited
+ * included: the number may by now belong to another file of the child, and one
+ * of the same device cannot be told apart.  The descriptor goes with the child.
  */
-static void drop_inherited_descriptor(uint64_t handle)
-{
-	struct gdri_record *record = gdri_core_handle_inherited(handle);
-	struct gdri_context *context;
-	int fd;
-
-	if (!record || !is_session(record))
-		return;
-	context = atomic_load(&record->object);
-	fd = __atomic_exchange_n(&record->session.fd, -1, __ATOMIC_SEQ_CST);
-	if (context && fd >= 0 && descriptor_device(fd) == context->descriptor_device)
-		close(fd);
-}
-
 int gdri_core_context_close(enum gdri_record_kind kind, uint64_t handle, int *release_rc)
 {
 	struct gdri_context *context;
@@ -152,8 +120,6 @@ int gdri_core_context_close(enum gdri_record_kind kind, uint64_t handle, int *re
 	void *object;
 
 	rc = gdri_core_handle_lookup(handle, kind, &record, &object);
-	if (rc == -EACCES)
-		drop_inherited_descriptor(handle);
 	if (rc)
 		return rc;
 	context = object;

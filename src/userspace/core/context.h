@@ -36,7 +36,6 @@ struct gdri_context {
 	struct gdri_region *regions;
 	struct gdri_core_dma *dma;	/* NULL until a region asked for it; lock */
 	struct gdri_buffer_session *buffers;	/* version 3's part: core/buffer.h; lock */
-	uint64_t descriptor_device;	/* st_rdev of the descriptor, to know it again */
 };
 
 /*

@@ -11,6 +11,7 @@
 #include "core/context.h"
 #include "core/intervals.h"
 #include "core/region.h"
+#include "os/cancel.h"
 #include "os/cuda.h"
 #include "rm/range.h"
 
@@ -267,11 +268,15 @@ static int outcome(int rc)
 int gdri_core_dma_write(const struct gdri_dma_road *road, uint64_t offset, const void *host,
 			size_t size)
 {
+	GDRI_OS_NO_CANCEL;
+
 	return outcome(gdri_dma_to_device(road->target, offset, host, size));
 }
 
 int gdri_core_dma_read(const struct gdri_dma_road *road, uint64_t offset, void *host, size_t size)
 {
+	GDRI_OS_NO_CANCEL;
+
 	return outcome(gdri_dma_from_device(road->target, offset, host, size));
 }
 
@@ -279,6 +284,7 @@ int gdri_core_dma_between(const struct gdri_dma_road *dst, uint64_t dst_offset,
 			  const struct gdri_dma_road *src, uint64_t src_offset, size_t size,
 			  enum gdri_route route)
 {
+	GDRI_OS_NO_CANCEL;
 	static const enum gdri_dma_route_wish wishes[] = {
 		[GDRI_ROUTE_AUTO] = GDRI_DMA_ROUTE_AUTO,
 		[GDRI_ROUTE_PEER] = GDRI_DMA_ROUTE_PEER,

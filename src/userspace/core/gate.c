@@ -2,21 +2,9 @@
 /* The slow side of a gate: finding a slot, and waiting for the last user. */
 #include "core/gate.h"
 
-#include <sys/syscall.h>
 #include <time.h>
-#include <unistd.h>
 
-/* linux/membarrier.h, which old distributions lack. */
-enum {
-	MEMBARRIER_QUERY = 0,
-	MEMBARRIER_PRIVATE_EXPEDITED = 1 << 3,
-	MEMBARRIER_REGISTER_PRIVATE_EXPEDITED = 1 << 4
-};
-
-static long membarrier(int command)
-{
-	return syscall(SYS_membarrier, command, 0);
-}
+#include "os/membarrier.h"
 
 struct gdri_gate_slot *gdri_core_gate_claim(struct gdri_gate_slots *slots, uintptr_t thread)
 {
@@ -36,10 +24,10 @@ struct gdri_gate_slot *gdri_core_gate_claim(struct gdri_gate_slots *slots, uintp
 
 void gdri_core_gate_slots_init(struct gdri_gate_slots *slots)
 {
-	const long commands = membarrier(MEMBARRIER_QUERY);
+	const long offered = gdri_os_membarrier(GDRI_OS_MEMBARRIER_QUERY);
 
-	atomic_store(&slots->fence_copies,
-		     commands < 0 || !(commands & MEMBARRIER_PRIVATE_EXPEDITED));
+	atomic_store(&slots->fence_copies, offered < 0 || !(offered & GDRI_OS_MEMBARRIER_FENCE));
+	gdri_core_rseq_init(&slots->rseq, offered);
 }
 
 static void pause_for(long nanoseconds)
@@ -56,6 +44,8 @@ static void pause_for(long nanoseconds)
  * copies fence from now on, and those that began before are given 10 ms; a
  * store leaves a CPU's store buffer within microseconds.
  */
+#define GRACE_NS (10 * 1000 * 1000)
+
 static void fence_all_threads(struct gdri_gate_slots *slots)
 {
 	if (atomic_load(&slots->fence_copies)) {
@@ -63,12 +53,22 @@ static void fence_all_threads(struct gdri_gate_slots *slots)
 		return;
 	}
 	if (!atomic_load(&slots->registered) &&
-	    membarrier(MEMBARRIER_REGISTER_PRIVATE_EXPEDITED) == 0)
+	    gdri_os_membarrier(GDRI_OS_MEMBARRIER_FENCE_REGISTER) == 0)
 		atomic_store(&slots->registered, true);
-	if (membarrier(MEMBARRIER_PRIVATE_EXPEDITED) == 0)
+	if (gdri_os_membarrier(GDRI_OS_MEMBARRIER_FENCE) == 0)
 		return;
 	atomic_store(&slots->fence_copies, true);
-	pause_for(10 * 1000 * 1000);
+	pause_for(GRACE_NS);
+}
+
+/*
+ * A sequence that the kernel does not abort for us is over within nanoseconds,
+ * or aborted because its thread loses the CPU.
+ */
+static void abort_sequences(struct gdri_gate_slots *slots)
+{
+	if (!gdri_core_rseq_abort_all(&slots->rseq))
+		pause_for(GRACE_NS);
 }
 
 static bool is_empty(struct gdri_gate *gate, struct gdri_gate_slots *slots)
@@ -93,8 +93,10 @@ void gdri_core_gate_drain(struct gdri_gate *gate, struct gdri_gate_slots *slots)
 {
 	long nanoseconds = 1000;
 
-	if (slots)
+	if (slots) {
 		fence_all_threads(slots);
+		abort_sequences(slots);
+	}
 	for (int poll = 0; !is_empty(gate, slots); poll++) {
 		if (poll < 64)
 			continue;

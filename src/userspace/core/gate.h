@@ -8,14 +8,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/rseq.h"
+
 #define GDRI_CACHE_LINE 64
 
 /*
- * key is (generation << 1) | open.  Gates live in memory that is never given
- * back while the library is loaded (core/pool.h), so a late user of an old
- * generation finds a key that differs from its own, and nothing worse.
+ * key is the generation in its upper half and a count in the lower one, which
+ * opening and closing take one further: odd means open, and no two openings
+ * share a key (a thread would have to stand still between two loads for two
+ * billion of them).  Gates live in memory that is never given back while the
+ * library is loaded (core/pool.h), so a late user of an old generation finds
+ * a key that differs from its own, and nothing worse.
  *
- * There are two ways in.
+ * There are three ways in.
  *
  * enter/leave count users with locked instructions.  API calls use it: it
  * nests, and its cost does not matter there.
@@ -30,15 +35,24 @@
  * the key, has every thread of the process pass a full barrier, and then reads
  * the slots.  A thread whose barrier came before its store finds the gate
  * closed; one whose barrier came after its look is found in its slot.
+ *
+ * Even that is too much for a row of single words: the slot's two stores wait in
+ * the CPU's queue until the device has acknowledged what the fence before them
+ * flushed.  Where the kernel and glibc have restartable sequences, a word is
+ * stored in one and announced nowhere (core/rseq.h): gdri_gate_peek gives the key to
+ * compare with, and what was read of the object after it holds as long as the
+ * key does.
  */
 struct gdri_gate {
 	_Atomic uint64_t key;
 	_Atomic long count;
 };
 
-static inline uint64_t gdri_gate_key(uint32_t generation)
+#define GDRI_GATE_OPEN UINT64_C(1)
+
+static inline bool gdri_gate_key_is_open(uint64_t key, uint32_t generation)
 {
-	return ((uint64_t)generation << 1) | 1;
+	return __builtin_expect(key >> 32 == generation && key & GDRI_GATE_OPEN, 1);
 }
 
 /*
@@ -48,8 +62,15 @@ static inline uint64_t gdri_gate_key(uint32_t generation)
  */
 static inline bool gdri_gate_is_open(const struct gdri_gate *gate, uint32_t generation)
 {
-	return __builtin_expect(atomic_load_explicit(&gate->key, memory_order_relaxed) ==
-				gdri_gate_key(generation), 1);
+	return gdri_gate_key_is_open(atomic_load_explicit(&gate->key, memory_order_relaxed),
+				     generation);
+}
+
+/* False: closed to that generation.  Else *key is that of this opening. */
+static inline bool gdri_gate_peek(const struct gdri_gate *gate, uint32_t generation, uint64_t *key)
+{
+	*key = atomic_load_explicit(&gate->key, memory_order_acquire);
+	return gdri_gate_key_is_open(*key, generation);
 }
 
 static inline bool gdri_gate_enter(struct gdri_gate *gate, uint32_t generation)
@@ -57,7 +78,7 @@ static inline bool gdri_gate_enter(struct gdri_gate *gate, uint32_t generation)
 	if (!gdri_gate_is_open(gate, generation))
 		return false;
 	atomic_fetch_add(&gate->count, 1);
-	if (__builtin_expect(atomic_load(&gate->key) == gdri_gate_key(generation), 1))
+	if (gdri_gate_key_is_open(atomic_load(&gate->key), generation))
 		return true;
 	atomic_fetch_sub(&gate->count, 1);
 	return false;
@@ -68,17 +89,22 @@ static inline void gdri_gate_leave(struct gdri_gate *gate)
 	atomic_fetch_sub(&gate->count, 1);
 }
 
+/* Opens and closes are made by one thread at a time. */
 static inline void gdri_gate_open(struct gdri_gate *gate, uint32_t generation)
 {
-	atomic_store(&gate->key, gdri_gate_key(generation));
+	const uint32_t count = (uint32_t)atomic_load_explicit(&gate->key, memory_order_relaxed);
+
+	atomic_store(&gate->key, (uint64_t)generation << 32 | (uint32_t)(count + 1));
 }
 
-/* False when it was closed, or open for another generation. */
+/* False when it was closed, or open for another generation; of two callers one wins. */
 static inline bool gdri_gate_close(struct gdri_gate *gate, uint32_t generation)
 {
-	uint64_t key = gdri_gate_key(generation);
+	uint64_t key = atomic_load_explicit(&gate->key, memory_order_relaxed);
+	const uint64_t closed = (uint64_t)generation << 32 | (uint32_t)((uint32_t)key + 1);
 
-	return atomic_compare_exchange_strong(&gate->key, &key, key - 1);
+	return gdri_gate_key_is_open(key, generation) &&
+	       atomic_compare_exchange_strong(&gate->key, &key, closed);
 }
 
 /*
@@ -101,6 +127,7 @@ struct gdri_gate_slots {
 	/* Set where membarrier is missing: copies then pay for a full fence. */
 	_Atomic bool fence_copies;
 	_Atomic bool registered;	/* for membarrier */
+	struct gdri_rseq rseq;
 	struct gdri_gate_slot slot[GDRI_GATE_SLOTS];
 };
 
@@ -159,34 +186,31 @@ static inline bool gdri_gate_enter_quickly(struct gdri_gate_slots *slots, struct
 		atomic_thread_fence(memory_order_seq_cst);
 	atomic_signal_fence(memory_order_seq_cst);
 	*slot = own;
-	if (__builtin_expect(atomic_load_explicit(&gate->key, memory_order_acquire) ==
-			     gdri_gate_key(generation), 1))
+	if (gdri_gate_key_is_open(atomic_load_explicit(&gate->key, memory_order_acquire),
+				  generation))
 		return true;
 	atomic_store_explicit(&own->inside, NULL, memory_order_release);
 	return false;
 }
 
 /*
- * As enter_quickly for a thread that has its slot and is in no other copy; NULL
- * otherwise, and where copies have to fence.  No call, nothing but the slot is
- * stored.
+ * As enter_quickly, through the opening that gdri_gate_peek saw, for a thread that
+ * has its slot and is in no other copy; NULL otherwise, and where copies have to
+ * fence.  No call, nothing but the slot is stored.
  */
 static inline struct gdri_gate_slot *gdri_gate_enter_own_slot(struct gdri_gate_slots *slots,
-							      struct gdri_gate *gate,
-							      uint32_t generation)
+							      struct gdri_gate *gate, uint64_t key)
 {
 	const uintptr_t thread = gdri_gate_thread();
 	struct gdri_gate_slot *own = &slots->slot[gdri_gate_hash(thread)];
 
-	if (__builtin_expect(!gdri_gate_is_open(gate, generation) ||
-			     atomic_load_explicit(&own->owner, memory_order_relaxed) != thread ||
+	if (__builtin_expect(atomic_load_explicit(&own->owner, memory_order_relaxed) != thread ||
 			     atomic_load_explicit(&own->inside, memory_order_relaxed) ||
 			     atomic_load_explicit(&slots->fence_copies, memory_order_relaxed), 0))
 		return NULL;
 	atomic_store_explicit(&own->inside, gate, memory_order_relaxed);
 	atomic_signal_fence(memory_order_seq_cst);
-	if (__builtin_expect(atomic_load_explicit(&gate->key, memory_order_acquire) ==
-			     gdri_gate_key(generation), 1))
+	if (__builtin_expect(atomic_load_explicit(&gate->key, memory_order_acquire) == key, 1))
 		return own;
 	atomic_store_explicit(&own->inside, NULL, memory_order_release);
 	return NULL;
@@ -205,7 +229,7 @@ static inline void gdri_gate_leave_quickly(struct gdri_gate *gate, struct gdri_g
 		gdri_gate_leave(gate);
 }
 
-/* Finds out whether membarrier can be had. */
+/* Finds out whether membarrier and restartable sequences can be had. */
 void gdri_core_gate_slots_init(struct gdri_gate_slots *slots);
 
 /*

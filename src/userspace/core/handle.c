@@ -276,22 +276,20 @@ static inline struct gdri_record *find_record(const struct table *table, uint64_
 	return (struct gdri_record *)(table->view.base + offset);
 }
 
-struct gdri_record *gdri_core_handle_inherited(uint64_t value)
+/* Whether an ancestor of this process had such a handle. */
+static bool is_inherited(uint64_t value)
 {
 	struct table *table = atomic_load(&process_table);
 
-	for (; table; table = table->parent) {
-		struct gdri_record *record = is_ours(table) ? NULL : find_record(table, value);
-
-		if (record)
-			return record;
-	}
-	return NULL;
+	for (; table; table = table->parent)
+		if (!is_ours(table) && find_record(table, value))
+			return true;
+	return false;
 }
 
 static __attribute__((cold, noinline)) int refuse(uint64_t value)
 {
-	return gdri_core_handle_inherited(value) ? -EACCES : -EINVAL;
+	return is_inherited(value) ? -EACCES : -EINVAL;
 }
 
 int gdri_core_handle_lookup(uint64_t value, enum gdri_record_kind kind,

@@ -130,7 +130,7 @@ static inline struct gdri_record *gdri_core_handle_glance(const struct gdri_tabl
 							  enum gdri_record_kind kind)
 {
 	const uint64_t offset = value - (uint64_t)(uintptr_t)view->base;
-	struct gdri_record *record = (struct gdri_record *)(view->base + offset);
+	struct gdri_record *record = (struct gdri_record *)(uintptr_t)value;
 
 	if (!view->alive || !atomic_load_explicit(view->alive, memory_order_relaxed) ||
 	    offset >= atomic_load_explicit(&view->opened, memory_order_acquire) ||
@@ -139,8 +139,5 @@ static inline struct gdri_record *gdri_core_handle_glance(const struct gdri_tabl
 		return NULL;
 	return record;
 }
-
-/* For EACCES cases: the parent's record itself, to let go of its descriptor. */
-struct gdri_record *gdri_core_handle_inherited(uint64_t value);
 
 #endif

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "os/cancel.h"
+
 static const char *const prefixes[] = {
 	[GDRI_LOG_DEBUG] = "DBG:  ",
 	[GDRI_LOG_INFO] = "INFO: ",
@@ -17,6 +19,7 @@ static const char *const prefixes[] = {
 
 void gdri_core_log(const struct gdri_log *log, enum gdri_log_level level, const char *format, ...)
 {
+	GDRI_OS_NO_CANCEL;	/* callers are inside gates and locks */
 	const int saved_errno = errno;
 	char line[512];
 	size_t used, room;

@@ -257,11 +257,13 @@ static void open_to_copies(struct gdri_context *context, struct gdri_region *reg
 {
 	const struct gdri_mapping *mapping = &region->mapping;
 
-	region->base = mapping->base;
+	__atomic_store_n(&region->base, mapping->base, __ATOMIC_RELAXED);
 	region->length = mapping->length;
 	region->to_mapping = context->engine.to_mapping[mapping->type];
 	region->from_mapping = context->engine.from_mapping[mapping->type];
-	region->write_combined = mapping->type == GDR_MAPPING_TYPE_WC;
+	__atomic_store_n(&region->word_length,
+			 mapping->type == GDR_MAPPING_TYPE_WC ? mapping->length : 0,
+			 __ATOMIC_RELAXED);
 	gdri_core_dma_attach(context, region);
 	region->mapped = true;
 	region->record->region.mapping_type = mapping->type;

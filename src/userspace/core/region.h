@@ -32,12 +32,15 @@ struct gdri_buffer {
 struct gdri_region {
 	void *pool_link;	/* owned by the pool while free */
 	struct gdri_gate copies;
-	/* What a copy reads, written before the gate opens. */
+	/*
+	 * What a copy reads, written before the gate opens.  The first two are
+	 * looked at outside the gate as well, so they are accessed as atomics.
+	 */
+	size_t word_length;	/* of the part where a word may simply be stored: all or 0 */
 	unsigned char *base;
 	size_t length;
 	gdri_copy_fn to_mapping;
 	gdri_copy_fn from_mapping;
-	bool write_combined;
 	struct gdri_dma_road road;
 	/* The rest belongs to the lock. */
 	pthread_mutex_t lock;
@@ -97,9 +100,13 @@ int gdri_core_region_release_all(struct gdri_context *context);
 
 /*
  * Copies: no session, no lock, no system call, no allocation.  device points
- * into the mapping of handle; the whole range must lie in it.
+ * into the mapping of handle; the whole range must lie in it.  They answer as
+ * the calls of 2.6 do, 0 or a positive errno, so that those are jumps to here.
  */
 int gdri_core_region_copy_to(uint64_t handle, void *device, const void *host, size_t size);
 int gdri_core_region_copy_from(uint64_t handle, void *host, const void *device, size_t size);
+
+/* As copy_to; the thread always says in its slot, or at the gate, that it is inside. */
+int gdri_core_region_copy_announced(uint64_t handle, void *device, const void *host, size_t size);
 
 #endif

@@ -33,9 +33,12 @@
 
 #if defined(__x86_64__)
 
+/* The instruction by itself, for code that is assembly as a whole. */
+#define GDRI_FENCE_STORES_POSTED "sfence"
+
 static inline void gdri_fence_stores_posted(void)
 {
-	__asm__ volatile("sfence" ::: "memory");
+	__asm__ volatile(GDRI_FENCE_STORES_POSTED ::: "memory");
 }
 
 /*
