@@ -23,10 +23,10 @@ compile() {
 		-Wwrite-strings -Wvla -Werror -o "$2" 2>&1
 }
 
-# The README shows the compile line of hello.c and its five calls.
+# The README shows the compile line of hello.c, its five calls and those of hello_v3.c.
 readme_differences() {
 	grep -qF "$(compile_line examples/hello.c)" README.md || echo "other compile line of hello.c"
-	sed -n '/gdr_t g = gdr_open/,/gdr_close/p' examples/hello.c | sed 's|[ 	]*/\*.*||; s/^[ 	]*//' |
+	sed -n '/gdr_open(/,/gdr_close(/p' examples/hello.c examples/hello_v3.c | sed 's|[ 	]*/\*.*||; s/^[ 	]*//' |
 		while read -r line; do
 			grep -qF "$line" README.md || echo "not in README.md: $line"
 		done

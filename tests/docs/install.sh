@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# make install puts everything in place, a program builds from there with pkg-config,
-# and make uninstall leaves nothing.
+# make install puts everything in place, a program for the interface of 2.6 builds
+# from there, and make uninstall leaves nothing.  Version 3: install3.sh.
 . "$(dirname "$0")/report.sh"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -18,8 +18,8 @@ missing() {
 	for file in lib/libgdrapi.so lib/libgdrapi.so.2 lib/libgdrapi.so.2.6 lib/libgdrapi.a \
 		lib/pkgconfig/gdrcopy.pc lib/pkgconfig/gdrapi.pc include/gdrapi.h \
 		include/gdrconfig.h bin/gdrcopy_sanity bin/gdrcopy_copybw bin/copybw bin/sanity \
-		share/man/man3/gdr_open.3 share/man/man3/gdr_close.3 share/man/man7/gdrcopy.7 \
-		share/man/man1/gdrcopy_sanity.1; do
+		bin/gdr_bench share/man/man3/gdr_open.3 share/man/man3/gdr_close.3 \
+		share/man/man7/gdrcopy.7 share/man/man1/gdrcopy_sanity.1 share/man/man1/gdr_bench.1; do
 		[ -e "$dest$prefix/$file" ] || echo "$file is not installed"
 	done
 	find "$dest" -xtype l -printf '%P is a dangling link\n'
@@ -35,12 +35,15 @@ flags() {
 other_prefix() {
 	make -s -C src/userspace prefix=/opt/other OUT="$work" BUILD="$work/obj" "$work/gdrcopy.pc" ||
 		return
-	grep -qx 'libdir=/opt/other/lib' "$work/gdrcopy.pc" || cat "$work/gdrcopy.pc"
+	grep -qx 'prefix=/opt/other' "$work/gdrcopy.pc" &&
+		grep -qxF 'libdir=${prefix}/lib' "$work/gdrcopy.pc" || cat "$work/gdrcopy.pc"
 }
 
-# build_program NAME PACKAGE: a program with no other flags than those of pkg-config.
+# The folder that pkg-config names first has version 3's header; 2.6 needs no other
+# folder than the usual one.
 build_program() {
-	cat >"$work/$1.c" <<-'END'
+	local version
+	cat >"$work/program.c" <<-'END'
 		#include <gdrapi.h>
 		#include <stdio.h>
 		int main(void)
@@ -51,19 +54,26 @@ build_program() {
 			return 0;
 		}
 	END
-	# shellcheck disable=SC2046 # flags are words
-	${CC:-cc} "$work/$1.c" -o "$work/$1" $(flags --cflags --libs "$2") 2>&1 || return
-	[ "$(LD_LIBRARY_PATH=$dest$prefix/lib "$work/$1" 2>&1)" = "$(flags --modversion "$2")" ] ||
-		echo "the program and pkg-config name different versions"
+	${CC:-cc} -Wall -Werror "$work/program.c" -o "$work/program" -I"$dest$prefix/include" \
+		-L"$dest$prefix/lib" -lgdrapi 2>&1 || return
+	version=$(LD_LIBRARY_PATH=$dest$prefix/lib "$work/program" 2>&1)
+	[ "$version" = "$(make -s version)" ] || echo "the program says $version"
+}
+
+# same_version PACKAGE
+same_version() {
+	[ "$(flags --modversion "$1")" = "$(make -s version)" ] ||
+		echo "pkg-config says $(flags --modversion "$1")"
 }
 
 report install "$(run_make install)"
 report installed_files "$(missing)"
+report program_of_2_6 "$(build_program)"
 if command -v pkg-config >/dev/null; then
-	report program_with_gdrcopy_pc "$(build_program one gdrcopy)"
-	report program_with_gdrapi_pc "$(build_program two gdrapi)"
+	report version_of_gdrcopy_pc "$(same_version gdrcopy)"
+	report version_of_gdrapi_pc "$(same_version gdrapi)"
 else
-	skip program_with_pkg_config "pkg-config is not installed; make check-deps"
+	skip version_of_pc_files "pkg-config is not installed; make check-deps"
 fi
 report prefix_in_pc_file "$(other_prefix 2>&1)"
 report uninstall "$(run_make uninstall)"

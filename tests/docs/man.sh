@@ -4,8 +4,19 @@
 . "$(dirname "$0")/report.sh"
 PAGES=docs/man
 
+calls_of() {
+	sed -n 's/^[a-z].*[ *]\(gdr_[a-z0-9_]*\)(.*/\1/p' "$1" | sort -u
+}
+
+# The calls of both headers, by the names that the library exports.
 public_calls() {
-	sed -n 's/^[a-z].*[ *]\(gdr_[a-z0-9_]*\)(.*/\1/p' include/gdrapi.h | sort -u
+	calls_of include/gdrapi.h
+	calls_of include/gdrcopy/gdrapi.h | sed 's/$/_v3/'
+}
+
+# NAME_v3 is a name of the library alone.
+in_source() {
+	[[ $1 == *_v3 ]] && echo "${1%_v3}" || echo "$1"
 }
 
 lint() {
@@ -19,7 +30,7 @@ calls_without_page() {
 		page=$PAGES/$call.3
 		[ -f "$page" ] || { echo "$call: no $page"; continue; }
 		grep -q "^\.Nm $call\( ,\)\?$" "$page" || echo "$call: not in NAME of $page"
-		grep -q "^\.F[no] \"\?$call\b" "$page" || echo "$call: no prototype in $page"
+		grep -q "^\.F[no] \"\?$(in_source "$call")\b" "$page" || echo "$call: no prototype in $page"
 		for section in SYNOPSIS DESCRIPTION 'RETURN VALUES' ERRORS THREADS 'SEE ALSO'; do
 			[ "$call $section" = 'gdr_runtime_get_version ERRORS' ] ||
 				grep -q "^\.Sh $section$" "$page" || echo "$page: no $section"
@@ -32,6 +43,9 @@ tools_without_page() {
 	local tool
 	for tool in $(sed -n 's/^TOOL_NAMES := //p' mk/install.mk); do
 		[ -f $PAGES/gdrcopy_"$tool".1 ] || echo "gdrcopy_$tool: no $PAGES/gdrcopy_$tool.1"
+	done
+	for tool in $(sed -n 's/^GUIDE_TOOLS := //p' mk/install.mk); do
+		[ -f $PAGES/"$tool".1 ] || echo "$tool: no $PAGES/$tool.1"
 	done
 }
 
@@ -48,7 +62,7 @@ pages_without_call() {
 	local page name
 	for page in $PAGES/gdr_*.3; do
 		name=$(basename "$page" .3)
-		public_calls | grep -qx "$name" || echo "$page: no such call in include/gdrapi.h"
+		public_calls | grep -qx "$name" || echo "$page: no such call in a public header"
 	done
 }
 
@@ -57,7 +71,10 @@ if command -v mandoc >/dev/null; then
 else
 	skip man_pages_lint "mandoc is not installed; make check-deps"
 fi
-[ "$(public_calls | wc -l)" -ge 17 ] || report header_has_calls "fewer than 17 calls found"
+for header in include/gdrapi.h:17 include/gdrcopy/gdrapi.h:15; do
+	[ "$(calls_of "${header%:*}" | wc -l)" -ge "${header#*:}" ] ||
+		report header_has_calls "fewer than ${header#*:} calls in ${header%:*}"
+done
 report man_page_for_every_call "$(calls_without_page)"
 report man_page_for_every_tool "$(tools_without_page)"
 report man_pages_of_calls_only "$(pages_without_call)"
