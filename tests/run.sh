@@ -98,7 +98,7 @@ scripts() {
 part_plain() {
 	build || return
 	enter_variant plain
-	programs plain unit abi api regress emu dma copy
+	programs plain unit abi api api3 regress emu dma copy
 	scripts plain abi api tools sanity docs boot
 }
 
@@ -131,7 +131,7 @@ part_asan() {
 	enter_variant asan
 	export ASAN_OPTIONS=detect_leaks=1:abort_on_error=0 UBSAN_OPTIONS=print_stacktrace=1
 	export HARNESS_SLOW=1
-	programs asan unit api regress emu dma copy
+	programs asan unit api api3 regress emu dma copy
 	scripts asan sanity
 	unset HARNESS_SLOW
 }
@@ -140,7 +140,7 @@ part_tsan() {
 	build VARIANT=tsan || return
 	enter_variant tsan
 	export TSAN_OPTIONS=halt_on_error=0:exitcode=66 HARNESS_SLOW=1
-	programs tsan unit api regress emu dma
+	programs tsan unit api api3 regress emu dma
 	scripts tsan sanity
 	unset HARNESS_SLOW
 }
@@ -154,7 +154,7 @@ part_clang() {
 	if make -s -j"$JOBS" VARIANT=clang CC=clang tests >"$LOGS/clang.log" 2>&1; then
 		passed=$((passed + 1))
 		enter_variant clang
-		programs clang unit api regress dma
+		programs clang unit api api3 regress dma
 	else
 		tail -n 30 "$LOGS/clang.log"
 		note_failure "clang: build"

@@ -7,7 +7,6 @@
 #ifndef TESTS_API_HELPER_CASE_H
 #define TESTS_API_HELPER_CASE_H
 
-#include "gdrapi.h"
 #include "harness.h"
 
 struct api_case {

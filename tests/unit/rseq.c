@@ -98,6 +98,18 @@ static void nap(long microseconds)
 	nanosleep(&pause, NULL);
 }
 
+/* Sleeping takes longer than a gap. */
+static void spin(long microseconds)
+{
+	struct timespec start, now;
+
+	clock_gettime(CLOCK_MONOTONIC, &start);
+	do
+		clock_gettime(CLOCK_MONOTONIC, &now);
+	while ((now.tv_sec - start.tv_sec) * 1000000 + (now.tv_nsec - start.tv_nsec) / 1000 <
+	       microseconds);
+}
+
 struct writer {
 	pthread_t thread;
 	_Atomic bool stop;
@@ -152,7 +164,7 @@ static int count_stray_stores(bool reopen)
 
 		/* Catches the thread before its sequence, too, with the gate open. */
 		gdri_core_gate_drain(&other_gate, gdri_core_table_slots());
-		nap(i % 4 * 20);
+		spin(i % 16 * 5);
 		gdri_gate_close(&gate, GENERATION);
 		gdri_core_gate_drain(&gate, gdri_core_table_slots());
 		map_page(old);
