@@ -214,7 +214,7 @@ gdr_result_t gdr_flush(gdr_t g) __asm__("gdr_flush_v3");
 /* What is known of a pinned buffer.  The caller sets size to sizeof(gdr_info_t). */
 typedef struct gdr_info {
 	uint64_t size;		/* in: of this struct; out: bytes that were filled */
-	uint64_t addr;		/* that was pinned */
+	uint64_t addr;		/* that was pinned; 0: imported */
 	uint64_t length;	/* that was pinned */
 	int32_t device_id;
 	uint32_t flags;		/* of the pin */
@@ -230,7 +230,7 @@ gdr_result_t gdr_get_info(gdr_t g, uint64_t handle, gdr_info_t *info) __asm__("g
 typedef struct gdr_status {
 	uint64_t size;		/* in: of this struct; out: bytes that were filled */
 	uint32_t mapped;	/* 1 between gdr_map and gdr_unmap */
-	uint32_t freed;		/* 1: the program freed the memory, or gave the address to another */
+	uint32_t freed;		/* 1: the program freed the memory, or the address is another's; 0: imported */
 	uint32_t revoked;	/* 1: the driver took the pages back (non-persistent gdrdrv) */
 	uint32_t reserved;
 } gdr_status_t;
@@ -239,9 +239,67 @@ typedef struct gdr_status {
  * gdr_query - whether a buffer is still what it was
  *
  * Asks the CUDA driver; not for the way of a copy.  A write without effect is
- * usually one of these: freed, or a mapping that was ended.
+ * usually one of these: freed, or a mapping that was ended.  A warning in the log
+ * says of freed memory too, here and at the next gdr_map.
  */
 gdr_result_t gdr_query(gdr_t g, uint64_t handle, gdr_status_t *status) __asm__("gdr_query_v3");
+
+enum { GDR_EXPORT_VERSION = 1 };
+
+/* Flags of gdr_export: a bit mask. */
+enum {
+	/* Export although the importer then reaches more than the pinned bytes. */
+	GDR_EXPORT_WHOLE_OBJECT = 1 << 0
+};
+
+/*
+ * A pinned buffer for another process of this machine; to be passed on with the
+ * descriptor, unchanged.  gdr_export's caller sets size to sizeof(gdr_export_desc_t).
+ */
+typedef struct gdr_export_desc {
+	uint64_t size;		/* in: of this struct; out: bytes that were filled */
+	uint32_t version;	/* GDR_EXPORT_VERSION */
+	uint32_t flags;		/* GDR_PIN_BUFFER_UNALIGNED, or 0 */
+	unsigned char uuid[16];	/* of the GPU */
+	uint64_t object_size;	/* bytes of the memory object that the buffer is part of */
+	uint64_t offset;	/* of the buffer in it */
+	uint64_t length;	/* of the buffer */
+} gdr_export_desc_t;
+
+/*
+ * gdr_export - make a pinned buffer available to another process
+ * @flags: GDR_EXPORT_*
+ * @desc: in: its size; out: what the buffer is
+ * @fd: out; a new descriptor (O_CLOEXEC), the caller's to pass on (SCM_RIGHTS) and to close
+ *
+ * The descriptor names the driver's whole memory object, and keeps its memory:
+ * until it is closed everywhere, and what was imported from it is unpinned, the
+ * bytes stay, whatever becomes of the pin and of the allocation.  cudaMalloc puts
+ * small allocations, up to 1 MiB or so, into one object, and rounds the size of
+ * others up to 2 MiB.
+ *
+ * INVALID_ARG: unknown flags, NULL, a size smaller than the struct.  PERMISSION: the
+ * object has more bytes than the buffer, and GDR_EXPORT_WHOLE_OBJECT is not given.
+ * OP_NOT_SUPPORTED: back ends gdrdrv and dmabuf.  NO_MEMORY: no descriptor is left.
+ */
+gdr_result_t gdr_export(gdr_t g, uint64_t handle, uint32_t flags, gdr_export_desc_t *desc, int *fd)
+	__asm__("gdr_export_v3");
+
+/*
+ * gdr_import - pin a buffer that another process exported
+ * @desc, @fd: from gdr_export; fd stays the caller's and may be closed afterwards
+ * @device_id: the CUDA ordinal, in this process, of the GPU that has the memory
+ * @handle: out; as of gdr_pin_buffer, and ended by gdr_unpin
+ *
+ * CUDA must be initialised (cuInit); no context is needed.  The buffer has no GPU
+ * address in this process: gdr_get_info gives 0.  What overlaps in one gdr_copy_to_device
+ * between an import and a pin of the same memory is copied in any order.
+ *
+ * INVALID_ARG: fd is not of gdr_export, a field of desc is not the object's, or the
+ * memory is not on that device.  NO_MEMORY.  OP_NOT_SUPPORTED: as gdr_export.
+ */
+gdr_result_t gdr_import(gdr_t g, const gdr_export_desc_t *desc, int fd, int device_id,
+			uint64_t *handle) __asm__("gdr_import_v3");
 
 #ifdef __cplusplus
 }

@@ -33,8 +33,8 @@
  *     unconfirmed     closing a channel is not confirmed, and it goes on
  *     small           rings of 8 entries, push buffers of 256 words
  *   fail=CALL[:N[:RESULT]]   the N-th call (1; * means each) of CALL answers RESULT.
- *                 CALL is a driver entry point without _vN, or "pin" or "map", or "dma-" and
- *                 space, engines, queue, map, host, unmap, scratch or close, whose
+ *                 CALL is a driver entry point without _vN, or "pin", "map" or "export", or "dma-"
+ *                 and space, engines, queue, map, host, unmap, scratch or close, whose
  *                 RESULT is an errno.  May be given up to 16 times.
  *
  * SIZE takes K, M, G, T.  An unknown key makes cuInit fail and is named on stderr.

@@ -6,6 +6,7 @@
 
 #include "channel.h"
 #include "memory.h"
+#include "share.h"
 
 static uint64_t bar1_used[EMU_MAX_DEVICES];
 
@@ -166,6 +167,8 @@ EMU_API const struct gdrcopy_emu_entry *gdrcopy_emu_entry_v1(void)
 		.write_combining = write_combining,
 		.hold = hold,
 		.release = release,
+		.export_object = emu_share_export,
+		.import_object = emu_share_import,
 		.injected = injected,
 		.bar1_reserve = bar1_reserve,
 		.bar1_release = bar1_release,

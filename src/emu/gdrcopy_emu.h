@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#define GDRCOPY_EMU_ABI 2
+#define GDRCOPY_EMU_ABI 3
 #define GDRCOPY_EMU_ENTRY "gdrcopy_emu_entry_v1"
 
 /* Kinds of memory that a pin may meet. */
@@ -88,8 +88,22 @@ struct gdrcopy_emu_entry {
 	void (*release)(void *memory);
 
 	/*
+	 * A descriptor of the held range's whole memory object, for this and other
+	 * processes; it keeps the memory until it is closed everywhere.  -EOPNOTSUPP:
+	 * the memory's provider has no files to give away.
+	 */
+	int (*export_object)(const struct gdrcopy_emu_range *range, int *fd);
+
+	/*
+	 * Holds the object that such a descriptor names, as hold() does; it has no
+	 * address here, so object_va is 0.  -EINVAL: it names none, or one of another size;
+	 * -ENXIO: one of another GPU; -ENOTCONN as hold().
+	 */
+	int (*import_object)(int fd, int device, uint64_t size, struct gdrcopy_emu_range *range);
+
+	/*
 	 * A failure injected by GDRCOPY_EMU=fail=STEP[:N]: the errno (positive) that
-	 * the N-th call of step "pin" or "map" must answer, or 0.
+	 * the N-th call of step "pin", "map" or "export" must answer, or 0.
 	 */
 	int (*injected)(const char *step);
 

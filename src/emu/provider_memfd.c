@@ -5,11 +5,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "config.h"
 #include "ranges.h"
+#include "share.h"
 
 /*
  * One file for all memory of a device keeps the number of descriptors small
@@ -24,7 +26,13 @@ static struct device_file {
 	int fd;
 	uint64_t size;
 	struct emu_ranges offsets;
+	struct claimed *claimed;	/* released here, but exported to others */
 } files[EMU_MAX_DEVICES];
+
+struct claimed {
+	struct claimed *next;
+	uint64_t offset, size;
+};
 
 static int create_file(const char *kind, int device)
 {
@@ -69,6 +77,31 @@ static int allocate_own_file(int device, uint64_t size, struct emu_extent *exten
 	return 0;
 }
 
+/* The hole gives the pages back to the host and reads as zero later. */
+static void give_back(struct device_file *file, uint64_t offset, uint64_t size)
+{
+	if (fallocate(file->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)offset,
+		      (off_t)size) == 0)
+		emu_ranges_give(&file->offsets, offset, size);
+}
+
+static void give_back_unclaimed(struct device_file *file)
+{
+	struct claimed **link = &file->claimed;
+
+	while (*link) {
+		struct claimed *part = *link;
+
+		if (emu_share_is_claimed(file->fd, part->offset, part->size)) {
+			link = &part->next;
+			continue;
+		}
+		*link = part->next;
+		give_back(file, part->offset, part->size);
+		free(part);
+	}
+}
+
 static int allocate(int device, uint64_t size, bool shareable, struct emu_extent *extent)
 {
 	struct device_file *file = &files[device];
@@ -80,6 +113,7 @@ static int allocate(int device, uint64_t size, bool shareable, struct emu_extent
 	ret = file->open ? 0 : open_device(file, device);
 	if (ret != 0)
 		return ret;
+	give_back_unclaimed(file);
 	if (!emu_ranges_take(&file->offsets, size, EMU_BLOCK_SIZE, &offset))
 		return -ENOMEM;
 	if (offset + size > file->size) {
@@ -98,14 +132,24 @@ static int allocate(int device, uint64_t size, bool shareable, struct emu_extent
 
 static void release(struct emu_extent *extent)
 {
+	struct device_file *file;
+	struct claimed *part;
+
 	if (extent->own_file) {
 		close(extent->fd);
 		return;
 	}
-	/* The hole gives the pages back to the host and reads as zero later. */
-	if (fallocate(extent->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-		      (off_t)extent->offset, (off_t)extent->size) == 0)
-		emu_ranges_give(&files[extent->device].offsets, extent->offset, extent->size);
+	file = &files[extent->device];
+	if (!emu_share_is_claimed(extent->fd, extent->offset, extent->size)) {
+		give_back(file, extent->offset, extent->size);
+		return;
+	}
+	/* Without memory to remember it, the bytes stay for ever. */
+	part = malloc(sizeof(*part));
+	if (!part)
+		return;
+	*part = (struct claimed){ file->claimed, extent->offset, extent->size };
+	file->claimed = part;
 }
 
 const struct emu_provider emu_provider_memfd = {

@@ -9,7 +9,7 @@ EMU_CUDA_SRCS := \
 	alloc.c block.c channel_decode.c channel_engine.c channel_queue.c channel_space.c \
 	config.c context.c copy.c device.c dmabuf.c door.c \
 	entry_points.c error.c event.c host.c identity.c init.c ipc.c memory.c \
-	module.c pointer.c pool.c provider_bar.c provider_memfd.c ranges.c space.c stream.c \
+	module.c pointer.c pool.c provider_bar.c provider_memfd.c ranges.c share.c space.c stream.c \
 	vmm.c vmm_share.c kernels/pplat.c kernels/selftest.c kernels/table.c
 
 EMU_CUDART_SRCS := \

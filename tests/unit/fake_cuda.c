@@ -142,6 +142,14 @@ void fake_cuda_init(int ordinal)
 	fake_set_current_context(&contexts[ordinal]);
 }
 
+void fake_cuda_of_child(int ordinal)
+{
+	process = getpid();
+	driver_client = fake_rm_driver_client(process);
+	buffer_count = 0;
+	fake_cuda_init(ordinal);
+}
+
 /* Both ends included in nothing: a buffer is [start, start + size). */
 static struct buffer *find_buffer(uint64_t address)
 {

@@ -27,6 +27,8 @@ struct fake_file {
 	int window;		/* that waits for mmap, or -1 */
 	bool mapped_once;
 	int memory;		/* of an export: index of the memory */
+	bool exported;		/* a control file that an object was exported to; holds the memory */
+	unsigned instance;	/* of the device that the exporter named */
 	unsigned references;
 	int owner;		/* process id; only its closes count */
 };

@@ -171,6 +171,8 @@ static void free_client(struct client *client)
 
 void fake_rm_file_closed(int file)
 {
+	if (fake_file(file)->exported)
+		drop_memory(fake_file(file)->memory);
 	for (int i = 0; i < CLIENT_COUNT; i++)
 		if (manager->client[i].handle && manager->client[i].file == file)
 			free_client(&manager->client[i]);
@@ -359,17 +361,61 @@ int fake_rm_window_memory(int index, size_t length, int *memfd, uint64_t *offset
 	return 0;
 }
 
+#define INVALID_PARAMETER 0x3b
+
+/* Into a control file that nothing was exported to. */
+static uint32_t control_export(const struct client *client, const struct gdri_rm_export *export)
+{
+	struct fake_file *file = fake_file(fake_file_of(export->fd));
+	const struct object *object = find_object(client->handle, export->object.object);
+	const struct object *device = find_object(client->handle, export->object.device);
+
+	if (!file || file->kind != FAKE_FILE_CONTROL || export->object.type != 1 || export->flags)
+		return INVALID_PARAMETER;
+	if (!object || object->memory < 0 || !device || device->class_id != GDRI_RM_CLASS_DEVICE)
+		return GDRI_RM_OBJECT_NOT_FOUND;
+	if (file->exported)
+		return GDRI_RM_STATE_IN_USE;
+	file->exported = true;
+	file->memory = object->memory;
+	file->instance = gpus[device->gpu].instance;
+	manager->memory[object->memory].references++;
+	return GDRI_RM_OK;
+}
+
+static const struct fake_file *exported_file(int fd)
+{
+	const struct fake_file *file = fake_file(fake_file_of(fd));
+
+	return file && (file->kind == FAKE_FILE_EXPORT || file->exported) ? file : NULL;
+}
+
+static uint32_t control_export_info(struct gdri_rm_export_info *info)
+{
+	const struct fake_file *file = exported_file(info->fd);
+
+	if (!file)
+		return INVALID_PARAMETER;
+	info->max_objects = 1;
+	info->device_instance = file->exported ? file->instance :
+						 gpus[manager->memory[file->memory].gpu].instance;
+	return GDRI_RM_OK;
+}
+
+/* Under any device, as the real one. */
 static uint32_t control_import(const struct client *client, const struct gdri_rm_import *import)
 {
-	const struct fake_file *file = fake_file(fake_file_of(import->fd));
+	const struct fake_file *file = exported_file(import->fd);
 	const struct object *parent = find_object(client->handle, import->object.parent);
+	const uint32_t class_id = fake_machine.import_class ? fake_machine.import_class :
+							      GDRI_RM_CLASS_MEMORY_LOCAL_USER;
 
-	if (!file || file->kind != FAKE_FILE_EXPORT || import->object.type != 1)
-		return GDRI_RM_INVALID_ARGUMENT;
-	if (!parent || parent->gpu != manager->memory[file->memory].gpu)
+	if (!file || import->object.type != 1)
+		return INVALID_PARAMETER;
+	if (!parent)
 		return GDRI_RM_INVALID_OBJECT_PARENT;
 	new_object((struct object){ client->handle, import->object.object, import->object.parent,
-				    GDRI_RM_CLASS_MEMORY_LOCAL_USER, parent->gpu, file->memory });
+				    class_id, parent->gpu, file->memory });
 	return GDRI_RM_OK;
 }
 
@@ -401,6 +447,10 @@ static uint32_t control_client(const struct client *client, uint32_t command, vo
 				return GDRI_RM_OK;
 			}
 		return GDRI_RM_INVALID_ARGUMENT;
+	case GDRI_RM_CTRL_EXPORT_TO_FD:
+		return control_export(client, params);
+	case GDRI_RM_CTRL_GET_EXPORT_INFO:
+		return control_export_info(params);
 	case GDRI_RM_CTRL_IMPORT_FROM_FD:
 		return control_import(client, params);
 	default:

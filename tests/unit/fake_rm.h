@@ -49,6 +49,7 @@ struct fake_machine {
 	bool no_block_attributes;	/* as CUDA before 12 */
 	bool kernel_running;		/* calls that wait for kernels fail the test */
 	uint64_t memory_limit;		/* 0: none; bytes of GPU memory */
+	uint32_t import_class;		/* of what is imported; 0: video memory */
 };
 
 /* Starts over with an empty machine. */
@@ -58,6 +59,7 @@ extern struct fake_machine fake_machine;
 /* The CUDA driver of this process. */
 const struct gdri_cuda *fake_cuda(void);
 void fake_cuda_init(int ordinal);	/* cuInit and a context on that device, made current */
+void fake_cuda_of_child(int ordinal);	/* a forked child that stands for another program */
 uint64_t fake_mem_alloc(size_t size);	/* cuMemAlloc in the current context */
 uint64_t fake_mem_managed(size_t size);
 uint64_t fake_mem_pool(size_t size);

@@ -270,7 +270,7 @@ GDRI_PUBLIC gdri_v3_result gdr_get_info_v3(gdri_v3 g, uint64_t handle, struct gd
 	if (rc)
 		return leave(context, rc);
 	filled = (struct gdri_v3_info){
-		.addr = found.buffer.addr,
+		.addr = found.buffer.imported ? 0 : found.buffer.addr,
 		.length = found.buffer.length,
 		.device_id = found.buffer.device,
 		.flags = found.buffer.flags,
@@ -303,4 +303,94 @@ GDRI_PUBLIC gdri_v3_result gdr_query_v3(gdri_v3 g, uint64_t handle, struct gdri_
 		.revoked = found.revoked,
 	};
 	return leave(context, hand_over(context, "gdr_query", status, &filled, sizeof(filled)));
+}
+
+/* Half a descriptor is of no use, so a shorter struct is an error here. */
+static int check_export(const struct gdri_context *context, const struct gdri_v3_export *desc,
+			const int *fd)
+{
+	uint64_t size;
+
+	if (!desc || !fd)
+		return refuse_null(context, "gdr_export", desc ? "fd" : "desc");
+	memcpy(&size, desc, sizeof(size));
+	if (size >= sizeof(*desc))
+		return 0;
+	gdri_error(&context->config.log, "gdr_export: size is %llu; set it to the size of the struct",
+		   (unsigned long long)size);
+	return -EINVAL;
+}
+
+GDRI_PUBLIC gdri_v3_result gdr_export_v3(gdri_v3 g, uint64_t handle, uint32_t flags,
+					 struct gdri_v3_export *desc, int *fd)
+{
+	GDRI_OS_NO_CANCEL;
+	struct gdri_buffer_share share;
+	struct gdri_context *context;
+	gdri_v3_result result = enter(g, "gdr_export", &context);
+	int rc;
+
+	if (result)
+		return result;
+	rc = check_export(context, desc, fd);
+	if (rc == 0)
+		rc = gdri_core_buffer_export(context, handle, flags, &share, fd);
+	if (rc)
+		return leave(context, rc);
+	*desc = (struct gdri_v3_export){
+		.size = sizeof(*desc),
+		.version = GDRI_V3_EXPORT_VERSION,
+		.flags = share.flags,
+		.object_size = share.object_size,
+		.offset = share.offset,
+		.length = share.length,
+	};
+	memcpy(desc->uuid, share.uuid, sizeof(desc->uuid));
+	return leave(context, 0);
+}
+
+/* Nothing behind a size that is not ours is looked at. */
+static int check_import(const struct gdri_context *context, const struct gdri_v3_export *desc)
+{
+	if (desc->size == sizeof(*desc) && desc->version == GDRI_V3_EXPORT_VERSION)
+		return 0;
+	gdri_error(&context->config.log, "gdr_import: a descriptor of %llu bytes, or of another "
+		   "version; pass on what gdr_export of this version gave",
+		   (unsigned long long)desc->size);
+	return -EINVAL;
+}
+
+static int import(struct gdri_context *context, const struct gdri_v3_export *desc, int fd,
+		  int device, uint64_t *handle)
+{
+	struct gdri_buffer_share share;
+	int rc = check_import(context, desc);
+
+	if (rc)
+		return rc;
+	share = (struct gdri_buffer_share){
+		.object_size = desc->object_size,
+		.offset = desc->offset,
+		.length = desc->length,
+		.flags = desc->flags,
+	};
+	memcpy(share.uuid, desc->uuid, sizeof(share.uuid));
+	return gdri_core_buffer_import(context, &share, fd, device, handle);
+}
+
+GDRI_PUBLIC gdri_v3_result gdr_import_v3(gdri_v3 g, const struct gdri_v3_export *desc, int fd,
+					 int device_id, uint64_t *handle)
+{
+	GDRI_OS_NO_CANCEL;
+	struct gdri_context *context;
+	gdri_v3_result result;
+
+	if (handle)
+		*handle = 0;
+	result = enter(g, "gdr_import", &context);
+	if (result)
+		return result;
+	if (!desc || !handle)
+		return leave(context, refuse_null(context, "gdr_import", desc ? "handle" : "desc"));
+	return leave(context, import(context, desc, fd, device_id, handle));
 }

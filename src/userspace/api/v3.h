@@ -49,6 +49,17 @@ struct gdri_v3_status {
 	uint32_t reserved;
 };
 
+struct gdri_v3_export {
+	uint64_t size;
+	uint32_t version;
+	uint32_t flags;
+	unsigned char uuid[16];
+	uint64_t object_size;
+	uint64_t offset;
+	uint64_t length;
+};
+enum { GDRI_V3_EXPORT_VERSION = 1 };
+
 /* The result for an errno of core's. */
 gdri_v3_result gdri_api_v3_result(int rc);
 
@@ -73,5 +84,9 @@ GDRI_PUBLIC gdri_v3_result gdr_flush_v3(gdri_v3 g);
 GDRI_PUBLIC gdri_v3_result gdr_get_info_v3(gdri_v3 g, uint64_t handle, struct gdri_v3_info *info);
 GDRI_PUBLIC gdri_v3_result gdr_query_v3(gdri_v3 g, uint64_t handle,
 					struct gdri_v3_status *status);
+GDRI_PUBLIC gdri_v3_result gdr_export_v3(gdri_v3 g, uint64_t handle, uint32_t flags,
+					 struct gdri_v3_export *desc, int *fd);
+GDRI_PUBLIC gdri_v3_result gdr_import_v3(gdri_v3 g, const struct gdri_v3_export *desc, int fd,
+					 int device_id, uint64_t *handle);
 
 #endif

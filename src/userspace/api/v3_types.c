@@ -39,3 +39,13 @@ SAME(gdr_status_t, struct gdri_v3_status, size);
 SAME(gdr_status_t, struct gdri_v3_status, mapped);
 SAME(gdr_status_t, struct gdri_v3_status, freed);
 SAME(gdr_status_t, struct gdri_v3_status, revoked);
+
+_Static_assert(sizeof(gdr_export_desc_t) == sizeof(struct gdri_v3_export), "gdr_export_desc_t");
+_Static_assert((int)GDR_EXPORT_VERSION == GDRI_V3_EXPORT_VERSION, "gdr_export_desc_t");
+SAME(gdr_export_desc_t, struct gdri_v3_export, size);
+SAME(gdr_export_desc_t, struct gdri_v3_export, version);
+SAME(gdr_export_desc_t, struct gdri_v3_export, flags);
+SAME(gdr_export_desc_t, struct gdri_v3_export, uuid);
+SAME(gdr_export_desc_t, struct gdri_v3_export, object_size);
+SAME(gdr_export_desc_t, struct gdri_v3_export, offset);
+SAME(gdr_export_desc_t, struct gdri_v3_export, length);

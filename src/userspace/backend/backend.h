@@ -69,6 +69,23 @@ struct gdri_backend_memory {
 	const struct gdrcopy_emu_entry *emulator;
 };
 
+/*
+ * What an exporter says of a range that another process imports.  Core has
+ * compared it with itself: offset + length lies in object_size and length is not 0.
+ */
+struct gdri_backend_share {
+	int device;		/* CUDA's ordinal, in this process, of the exporter's GPU */
+	uint64_t object_size;
+	uint64_t offset;	/* of the range in the memory object */
+	uint64_t length;
+};
+
+/*
+ * The range of an import has no GPU address in this process: its pin.va and
+ * pin.addr count from here, which is none, plus the offset in its memory object.
+ */
+#define GDRI_BACKEND_IMPORT_BASE (UINT64_C(1) << 62)
+
 /* A mapping, filled by map(). */
 struct gdri_mapping {
 	void *base;		/* CPU address of pin.va */
@@ -148,6 +165,18 @@ struct gdri_backend_ops {
 	 */
 	void (*get_memory)(struct gdri_backend_session *session, const struct gdri_pin *pin,
 			   struct gdri_backend_memory *memory);
+
+	/*
+	 * Both or none, and with get_memory.  export_memory: a new descriptor of the
+	 * pin's whole memory object, which keeps the memory; the caller closes it.
+	 * import_memory: a pin of what such a descriptor names; it stays the caller's.
+	 * -EINVAL: it names no memory object, or another one than share says.
+	 */
+	int (*export_memory)(struct gdri_backend_session *session, const struct gdri_pin *pin,
+			     int *fd);
+	int (*import_memory)(struct gdri_backend_session *session,
+			     const struct gdri_backend_share *share, int fd,
+			     struct gdri_pin *pin);
 };
 
 /* In the order in which they are tried; emu is picked by name only. */

@@ -5,26 +5,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "os/cuda.h"
-#include "os/sys.h"
+#include "core/buffer_parts.h"
 
-/* Host memory that the program registered. */
-struct host_range {
-	struct host_range *next;
-	uintptr_t base;		/* whole pages */
-	uintptr_t end;
-	void *name;		/* as the program gave it */
-	bool by_engine;
-};
-
-/* What a session has for version 3 alone; made at its first pin or registration. */
-struct gdri_buffer_session {
-	struct gdri_cuda cuda;
-	bool has_cuda;
-	struct host_range *ranges;
-};
-
-static struct gdri_buffer_session *session_of(struct gdri_context *context)
+struct gdri_buffer_session *gdri_core_buffer_session(struct gdri_context *context)
 {
 	pthread_mutex_lock(&context->lock);
 	if (!context->buffers)
@@ -60,19 +43,23 @@ static int check_shape(const struct gdri_context *context, uint64_t addr, size_t
 	return 0;
 }
 
-static int check_device(const struct gdri_context *context, const struct gdri_cuda *cuda,
-			int device)
+int gdri_core_buffer_check_device(const struct gdri_context *context, const char *call, int device)
 {
+	const struct gdri_buffer_session *session = context->buffers;
 	int count = 0;
 
-	if (cuda->device_get_count(&count) != GDRI_CU_SUCCESS) {
-		gdri_error(log_of(context), "pin: CUDA is not initialised in this process; allocate "
-			   "the memory first");
+	if (!session->has_cuda) {
+		gdri_error(log_of(context), "%s: no libcuda.so.1; install the CUDA driver library", call);
+		return -EINVAL;
+	}
+	if (session->cuda.device_get_count(&count) != GDRI_CU_SUCCESS) {
+		gdri_error(log_of(context), "%s: CUDA is not initialised in this process; call cuInit or "
+			   "allocate GPU memory first", call);
 		return -EINVAL;
 	}
 	if (device < 0 || device >= count) {
-		gdri_error(log_of(context), "pin: device %d does not exist; this process sees %d "
-			   "(CUDA_VISIBLE_DEVICES)", device, count);
+		gdri_error(log_of(context), "%s: device %d does not exist; this process sees %d "
+			   "(CUDA_VISIBLE_DEVICES)", call, device, count);
 		return -EINVAL;
 	}
 	return 0;
@@ -86,7 +73,10 @@ static uint64_t ask(const struct gdri_cuda *cuda, int attribute, uint64_t addr)
 	return cuda->pointer_get_attribute(&value, attribute, addr) == GDRI_CU_SUCCESS ? value : 0;
 }
 
-/* Kinds of device memory that no back end pins. */
+/*
+ * Kinds of device memory that no back end pins.  Asked first, since managed
+ * memory may be in the host's at this moment.
+ */
 static int check_kind(const struct gdri_context *context, const struct gdri_cuda *cuda,
 		      uint64_t addr)
 {
@@ -108,7 +98,11 @@ static int check_memory(const struct gdri_context *context, const struct gdri_cu
 	uint64_t start, length;
 	int ordinal = -1;
 	uint32_t type = 0;
+	int rc;
 
+	rc = check_kind(context, cuda, addr);
+	if (rc)
+		return rc;
 	if (cuda->pointer_get_attribute(&ordinal, GDRI_CU_POINTER_DEVICE_ORDINAL, addr) ||
 	    cuda->pointer_get_attribute(&type, GDRI_CU_POINTER_MEMORY_TYPE, addr) ||
 	    type != GDRI_CU_MEMORY_TYPE_DEVICE) {
@@ -130,7 +124,7 @@ static int check_memory(const struct gdri_context *context, const struct gdri_cu
 			   (unsigned long long)start);
 		return -EINVAL;
 	}
-	return check_kind(context, cuda, addr);
+	return 0;
 }
 
 static int set_sync(const struct gdri_context *context, const struct gdri_cuda *cuda,
@@ -161,39 +155,46 @@ static int pin_region(struct gdri_context *context, uint64_t addr, size_t size, 
 	return rc == -EINVAL ? -EOPNOTSUPP : rc;
 }
 
-static void fill_buffer(struct gdri_context *context, struct gdri_region *region, uint64_t addr,
-			size_t size, uint32_t flags, int device)
+int gdri_core_buffer_lock(struct gdri_context *context, uint64_t handle, const char *call,
+			  struct gdri_region **region)
 {
-	region->buffer = (struct gdri_buffer){
-		.addr = addr,
-		.length = size,
-		.id = ask(&context->buffers->cuda, GDRI_CU_POINTER_BUFFER_ID, addr),
-		.flags = flags,
-		.device = device,
-		.skew = addr - region->pin.va,
-	};
+	const int rc = gdri_core_region_lock(context, handle, call, region);
+
+	return rc == -EINVAL ? -EBADF : rc;
+}
+
+int gdri_core_buffer_open(struct gdri_context *context, uint64_t handle, const char *call,
+			  const struct gdri_buffer *buffer)
+{
+	struct gdri_region *region;
+	int rc = gdri_core_buffer_lock(context, handle, call, &region);
+
+	/* Nobody else knows the handle yet, but a program may invent it. */
+	if (rc)
+		return rc;
+	region->buffer = *buffer;
+	region->buffer.skew = buffer->addr - region->pin.va;
 	if (gdri_core_region_open(context, region))
-		gdri_info(log_of(context), "pin: no window for the CPU; copies go by the engines");
+		gdri_info(log_of(context), "%s: no window for the CPU; copies go by the engines", call);
+	pthread_mutex_unlock(&region->lock);
+	return 0;
 }
 
 int gdri_core_buffer_pin(struct gdri_context *context, uint64_t addr, size_t size, uint32_t flags,
 			 int device, uint64_t *handle)
 {
-	struct gdri_buffer_session *session = session_of(context);
-	struct gdri_region *region;
+	struct gdri_buffer_session *session = gdri_core_buffer_session(context);
+	struct gdri_buffer buffer = {
+		.addr = addr, .length = size, .flags = flags, .device = device
+	};
 	uint64_t made;
 	int rc;
 
 	if (!session)
 		return -ENOMEM;
 	rc = check_shape(context, addr, size, flags);
-	if (rc)
-		return rc;
-	if (!session->has_cuda) {
-		gdri_error(log_of(context), "pin: no libcuda.so.1; install the CUDA driver library");
-		return -EINVAL;
-	}
-	rc = check_device(context, &session->cuda, device);
+	if (rc == 0)
+		rc = gdri_core_buffer_check_device(context, "pin", device);
 	if (rc == 0)
 		rc = check_memory(context, &session->cuda, addr, size, device);
 	if (rc == 0 && (flags & GDRI_BUFFER_SYNC))
@@ -202,28 +203,17 @@ int gdri_core_buffer_pin(struct gdri_context *context, uint64_t addr, size_t siz
 		rc = pin_region(context, addr, size, &made);
 	if (rc)
 		return rc;
-	/* Nobody else knows the handle yet. */
-	rc = gdri_core_region_lock(context, made, "pin", &region);
-	if (rc)
-		return -EBADF;
-	fill_buffer(context, region, addr, size, flags, device);
-	pthread_mutex_unlock(&region->lock);
-	*handle = made;
-	return 0;
-}
-
-static int lock_buffer(struct gdri_context *context, uint64_t handle, const char *call,
-		       struct gdri_region **region)
-{
-	const int rc = gdri_core_region_lock(context, handle, call, region);
-
-	return rc == -EINVAL ? -EBADF : rc;
+	buffer.id = ask(&session->cuda, GDRI_CU_POINTER_BUFFER_ID, addr);
+	rc = gdri_core_buffer_open(context, made, "pin", &buffer);
+	if (rc == 0)
+		*handle = made;
+	return rc;
 }
 
 int gdri_core_buffer_unpin(struct gdri_context *context, uint64_t handle)
 {
 	struct gdri_region *region;
-	int rc = lock_buffer(context, handle, "unpin", &region);
+	int rc = gdri_core_buffer_lock(context, handle, "unpin", &region);
 
 	if (rc)
 		return rc;
@@ -245,10 +235,33 @@ static int check_show(const struct gdri_context *context, const struct gdri_buff
 	return -EINVAL;
 }
 
+static bool is_freed(const struct gdri_context *context, const struct gdri_buffer *buffer)
+{
+	uint64_t id = 0;
+
+	if (buffer->imported)
+		return false;
+	return context->buffers->cuda.pointer_get_attribute(&id, GDRI_CU_POINTER_BUFFER_ID,
+							    buffer->addr) != GDRI_CU_SUCCESS ||
+	       id != buffer->id;
+}
+
+/* A program that loses its stores this way gets no error from any call. */
+static bool warn_if_freed(const struct gdri_context *context, const char *call,
+			  const struct gdri_buffer *buffer)
+{
+	if (!is_freed(context, buffer))
+		return false;
+	gdri_warn(log_of(context), "%s: the memory at %#llx was freed, or its address belongs to another "
+		  "allocation by now; what is stored through this pin reaches nobody", call,
+		  (unsigned long long)buffer->addr);
+	return true;
+}
+
 int gdri_core_buffer_map(struct gdri_context *context, uint64_t handle, size_t size, void **va)
 {
 	struct gdri_region *region;
-	int rc = lock_buffer(context, handle, "map", &region);
+	int rc = gdri_core_buffer_lock(context, handle, "map", &region);
 
 	if (rc)
 		return rc;
@@ -261,6 +274,7 @@ int gdri_core_buffer_map(struct gdri_context *context, uint64_t handle, size_t s
 			   "pinned; unpin other buffers and pin again");
 		rc = -ENOMEM;
 	} else if (rc == 0) {
+		warn_if_freed(context, "map", &region->buffer);
 		region->buffer.shown = true;
 		region->buffer.shown_size = size;
 		*va = region->base + region->buffer.skew;
@@ -273,7 +287,7 @@ int gdri_core_buffer_unmap(struct gdri_context *context, uint64_t handle, const 
 			   size_t size)
 {
 	struct gdri_region *region;
-	int rc = lock_buffer(context, handle, "unmap", &region);
+	int rc = gdri_core_buffer_lock(context, handle, "unmap", &region);
 
 	if (rc)
 		return rc;
@@ -290,21 +304,12 @@ int gdri_core_buffer_unmap(struct gdri_context *context, uint64_t handle, const 
 	return rc;
 }
 
-static bool is_freed(const struct gdri_context *context, const struct gdri_buffer *buffer)
-{
-	uint64_t id = 0;
-
-	return context->buffers->cuda.pointer_get_attribute(&id, GDRI_CU_POINTER_BUFFER_ID,
-							    buffer->addr) != GDRI_CU_SUCCESS ||
-	       id != buffer->id;
-}
-
 int gdri_core_buffer_get_info(struct gdri_context *context, uint64_t handle, bool ask_driver,
 			      struct gdri_buffer_info *info)
 {
 	struct gdri_region *region;
 	int revoked = 0;
-	int rc = lock_buffer(context, handle, ask_driver ? "query" : "get_info", &region);
+	int rc = gdri_core_buffer_lock(context, handle, ask_driver ? "query" : "get_info", &region);
 
 	if (rc)
 		return rc;
@@ -318,123 +323,9 @@ int gdri_core_buffer_get_info(struct gdri_context *context, uint64_t handle, boo
 			.has_engine = region->road.target != NULL,
 			.read_min = region->road.from_min,
 			.write_min = region->road.to_min,
-			.freed = ask_driver && is_freed(context, &region->buffer),
+			.freed = ask_driver && warn_if_freed(context, "query", &region->buffer),
 			.revoked = revoked != 0,
 		};
 	pthread_mutex_unlock(&region->lock);
 	return rc;
-}
-
-/* The range in whole pages; false when it is none. */
-static bool page_range(const void *ptr, size_t size, uintptr_t *base, uintptr_t *end)
-{
-	const uintptr_t page = gdri_os_page_size();
-	uintptr_t last;
-
-	if (!ptr || size == 0 || __builtin_add_overflow((uintptr_t)ptr, size, &last) ||
-	    last > UINTPTR_MAX - page)
-		return false;
-	*base = (uintptr_t)ptr & ~(page - 1);
-	*end = (last + page - 1) & ~(page - 1);
-	return true;
-}
-
-static bool overlaps(const struct gdri_buffer_session *session, uintptr_t base, uintptr_t end)
-{
-	for (const struct host_range *range = session->ranges; range; range = range->next)
-		if (base < range->end && range->base < end)
-			return true;
-	return false;
-}
-
-/* A session without engines keeps the range all the same: the answers are the same everywhere. */
-static int give_to_engine(struct gdri_context *context, struct host_range *range, size_t size)
-{
-	int rc = gdri_core_dma_register(context, range->name, size);
-
-	range->by_engine = rc == 0;
-	if (rc == 0 || rc == -EOPNOTSUPP)
-		return 0;
-	gdri_error(log_of(context), "host_register: %zu bytes at %p: error %d; check ulimit -l, and "
-		   "that the memory is mapped and writable", size, range->name, -rc);
-	return rc == -EEXIST ? -EINVAL : rc;
-}
-
-/*
- * Entered under the lock before it is given to the engine, so that of two
- * callers with one page only one gets through.
- */
-int gdri_core_buffer_register(struct gdri_context *context, void *ptr, size_t size)
-{
-	struct gdri_buffer_session *session = session_of(context);
-	struct host_range *range = calloc(1, sizeof(*range));
-	int rc = 0;
-
-	if (!session || !range) {
-		free(range);
-		return -ENOMEM;
-	}
-	range->name = ptr;
-	pthread_mutex_lock(&context->lock);
-	if (!page_range(ptr, size, &range->base, &range->end) ||
-	    overlaps(session, range->base, range->end)) {
-		rc = -EINVAL;
-	} else {
-		range->next = session->ranges;
-		session->ranges = range;
-	}
-	pthread_mutex_unlock(&context->lock);
-	if (rc) {
-		gdri_error(log_of(context), "host_register: %zu bytes at %p are not a range, or share "
-			   "a page with one that is registered", size, ptr);
-		free(range);
-		return rc;
-	}
-	rc = give_to_engine(context, range, size);
-	if (rc)
-		gdri_core_buffer_unregister(context, ptr);
-	return rc;
-}
-
-int gdri_core_buffer_unregister(struct gdri_context *context, void *ptr)
-{
-	struct gdri_buffer_session *session = session_of(context);
-	struct host_range *range = NULL;
-	int rc = 0;
-
-	if (!session)
-		return -ENOMEM;
-	pthread_mutex_lock(&context->lock);
-	for (struct host_range **link = &session->ranges; *link; link = &(*link)->next) {
-		if ((*link)->name != ptr)
-			continue;
-		range = *link;
-		*link = range->next;
-		break;
-	}
-	pthread_mutex_unlock(&context->lock);
-	if (!range) {
-		gdri_error(log_of(context), "host_unregister: %p is not registered; give the address "
-			   "that was registered", ptr);
-		return -EINVAL;
-	}
-	if (range->by_engine)
-		rc = gdri_core_dma_unregister(context, ptr);
-	free(range);
-	return rc;
-}
-
-void gdri_core_buffer_close(struct gdri_context *context)
-{
-	struct gdri_buffer_session *session = context->buffers;
-
-	if (!session)
-		return;
-	while (session->ranges) {
-		gdri_info(log_of(context), "close: unregisters %p", session->ranges->name);
-		gdri_core_buffer_unregister(context, session->ranges->name);
-	}
-	gdri_os_cuda_unload(&session->cuda);
-	free(session);
-	context->buffers = NULL;
 }

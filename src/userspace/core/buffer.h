@@ -40,6 +40,28 @@ int gdri_core_buffer_read(uint64_t session, uint64_t handle, uint64_t offset, vo
 int gdri_core_buffer_copy(uint64_t session, uint64_t src, uint64_t dst, uint64_t src_offset,
 			  uint64_t dst_offset, size_t size);
 
+/* A buffer's memory as another process imports it. */
+struct gdri_buffer_share {
+	unsigned char uuid[16];		/* of the GPU */
+	uint64_t object_size;
+	uint64_t offset;		/* of the pinned byte in the memory object */
+	uint64_t length;
+	uint32_t flags;			/* GDRI_BUFFER_UNALIGNED or 0 */
+};
+enum { GDRI_EXPORT_WHOLE_OBJECT = 1 << 0 };
+
+/*
+ * A descriptor names a memory object, so whoever imports it reaches all of that.
+ * -EPERM: it has more bytes than the buffer, and GDRI_EXPORT_WHOLE_OBJECT is not given.
+ * -EOPNOTSUPP: the back end cannot.
+ */
+int gdri_core_buffer_export(struct gdri_context *context, uint64_t handle, uint32_t flags,
+			    struct gdri_buffer_share *share, int *fd);
+
+/* -EINVAL: fd or a field of share is not what the other says. */
+int gdri_core_buffer_import(struct gdri_context *context, const struct gdri_buffer_share *share,
+			    int fd, int device, uint64_t *handle);
+
 int gdri_core_buffer_register(struct gdri_context *context, void *ptr, size_t size);
 int gdri_core_buffer_unregister(struct gdri_context *context, void *ptr);
 

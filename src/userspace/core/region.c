@@ -66,6 +66,23 @@ static void free_region(struct gdri_region *region)
 	gdri_core_table_unlock();
 }
 
+/* Its pin is filled; from here on its handle is good. */
+static void publish_region(struct gdri_context *context, struct gdri_region *region,
+			   uint64_t *handle)
+{
+	pthread_mutex_lock(&region->lock);
+	region->generation++;
+	region->pinned = true;
+	region->mapped = false;
+	region->context = context;
+	region->record->region.driver_handle = region->pin.driver_handle;
+	link_region(context, region);
+	gdri_core_record_publish(region->record, context->region_kind, region,
+				 region->generation);
+	*handle = (uint64_t)(uintptr_t)region->record;
+	pthread_mutex_unlock(&region->lock);
+}
+
 int gdri_core_region_pin(struct gdri_context *context, uint64_t addr, size_t size, uint32_t flags,
 			 uint64_t p2p_token, uint32_t va_space, uint64_t *handle)
 {
@@ -90,17 +107,26 @@ int gdri_core_region_pin(struct gdri_context *context, uint64_t addr, size_t siz
 		free_region(region);
 		return rc;
 	}
-	pthread_mutex_lock(&region->lock);
-	region->generation++;
-	region->pinned = true;
-	region->mapped = false;
-	region->context = context;
-	region->record->region.driver_handle = region->pin.driver_handle;
-	link_region(context, region);
-	gdri_core_record_publish(region->record, context->region_kind, region,
-				 region->generation);
-	*handle = (uint64_t)(uintptr_t)region->record;
-	pthread_mutex_unlock(&region->lock);
+	publish_region(context, region, handle);
+	return 0;
+}
+
+int gdri_core_region_import(struct gdri_context *context, const struct gdri_backend_share *share,
+			    int fd, uint64_t *handle)
+{
+	struct gdri_region *region = alloc_region();
+	int rc;
+
+	if (!region) {
+		gdri_error(&context->config.log, "import: no memory for one more handle");
+		return -ENOMEM;
+	}
+	rc = context->backend->ops->import_memory(context->backend, share, fd, &region->pin);
+	if (rc) {
+		free_region(region);
+		return rc;
+	}
+	publish_region(context, region, handle);
 	return 0;
 }
 

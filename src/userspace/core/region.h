@@ -8,11 +8,12 @@
 
 /* Version 3's part of a region; belongs to the lock but for what a copy reads. */
 struct gdri_buffer {
-	uint64_t addr;		/* as pinned; constant, like all up to skew */
+	uint64_t addr;		/* as pinned; of an import, as in its pin.  Constant, as all up to skew */
 	uint64_t length;
 	uint64_t id;		/* CUDA's number for the allocation */
 	uint32_t flags;
 	int device;
+	bool imported;		/* of another process: it has no GPU address here */
 	uint64_t skew;		/* of addr in the mapping */
 	bool shown;		/* gdr_map gave out its address */
 	size_t shown_size;
@@ -81,6 +82,10 @@ int gdri_core_region_unmap(struct gdri_context *context, uint64_t handle, const 
 int gdri_core_region_get_info(struct gdri_context *context, uint64_t handle,
 			      struct gdri_region_info *info);
 int gdri_core_region_get_callback_flag(struct gdri_context *context, uint64_t handle, int *flag);
+
+/* For version 3: a region of memory that another process exported. */
+int gdri_core_region_import(struct gdri_context *context, const struct gdri_backend_share *share,
+			    int fd, uint64_t *handle);
 
 /*
  * Finds the region of a handle and takes its lock: -EINVAL, logged, when it is

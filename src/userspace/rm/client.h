@@ -22,6 +22,7 @@ struct gdri_rm_device {
 	int fd;			/* /dev/nvidiaN, open while attached */
 	uint32_t object;
 	uint32_t subdevice;
+	uint32_t instance;		/* the manager's number for it */
 	uint32_t virtualization;	/* GDRI_RM_VIRTUALIZATION_* */
 	uint32_t smc_mode;		/* GDRI_RM_SMC_MODE_* */
 };
@@ -78,6 +79,12 @@ int gdri_rm_client_check_fd(struct gdri_rm_client *client, int fd);
 int gdri_rm_device_get(struct gdri_rm_client *client, uint32_t domain, uint32_t bus,
 		       uint32_t slot, struct gdri_rm_device **device,
 		       struct gdri_rm_failure *failure);
+
+/* Likewise, by CUDA's ordinal. */
+struct gdri_cuda;
+int gdri_rm_device_of_ordinal(struct gdri_rm_client *client, const struct gdri_cuda *cuda,
+			      int ordinal, struct gdri_rm_device **device,
+			      struct gdri_rm_failure *failure);
 
 /* Opens /dev/nvidiaN and ties it to the client: a descriptor, or a negative errno. */
 int gdri_rm_device_open_file(struct gdri_rm_client *client, const struct gdri_rm_device *device,

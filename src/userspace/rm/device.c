@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 
+#include "os/cuda.h"
 #include "os/sys.h"
 #include "rm/client.h"
 
@@ -71,6 +72,7 @@ static int alloc_device(struct gdri_rm_client *client, struct gdri_rm_device *de
 	}
 	device->object = object;
 	device->subdevice = subdevice;
+	device->instance = info.device_instance;
 	return 0;
 }
 
@@ -149,6 +151,27 @@ int gdri_rm_device_get(struct gdri_rm_client *client, uint32_t domain, uint32_t 
 	if (rc == 0)
 		*device = found;
 	return rc;
+}
+
+int gdri_rm_device_of_ordinal(struct gdri_rm_client *client, const struct gdri_cuda *cuda,
+			      int ordinal, struct gdri_rm_device **device,
+			      struct gdri_rm_failure *failure)
+{
+	int handle = 0, domain = 0, bus = 0, slot = 0;
+	int result;
+
+	result = cuda->device_get(&handle, ordinal);
+	if (result == 0)
+		result = cuda->device_get_attribute(&domain, GDRI_CU_DEVICE_PCI_DOMAIN_ID, handle);
+	if (result == 0)
+		result = cuda->device_get_attribute(&bus, GDRI_CU_DEVICE_PCI_BUS_ID, handle);
+	if (result == 0)
+		result = cuda->device_get_attribute(&slot, GDRI_CU_DEVICE_PCI_DEVICE_ID, handle);
+	if (result)
+		return gdri_rm_failure_set(failure, "PCI address of the device, from CUDA",
+					   gdri_os_cuda_errno(result));
+	return gdri_rm_device_get(client, (uint32_t)domain, (uint32_t)bus, (uint32_t)slot, device,
+				  failure);
 }
 
 int gdri_rm_device_detach(struct gdri_rm_client *client, struct gdri_rm_device *device)

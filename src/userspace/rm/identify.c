@@ -172,25 +172,11 @@ static int check_range(const struct gdri_rm_subject *subject, uint64_t addr, uin
 
 static int find_device(struct gdri_rm_subject *subject)
 {
-	const struct gdri_cuda *cuda = subject->cuda;
 	struct gdri_rm_failure failure;
-	int device = 0, domain = 0, bus = 0, slot = 0;
-	int result, rc;
+	int rc;
 
-	result = cuda->device_get(&device, subject->ordinal);
-	if (result == 0)
-		result = cuda->device_get_attribute(&domain, GDRI_CU_DEVICE_PCI_DOMAIN_ID, device);
-	if (result == 0)
-		result = cuda->device_get_attribute(&bus, GDRI_CU_DEVICE_PCI_BUS_ID, device);
-	if (result == 0)
-		result = cuda->device_get_attribute(&slot, GDRI_CU_DEVICE_PCI_DEVICE_ID, device);
-	if (result) {
-		gdri_error(subject->log, "pin: nvrm: CUDA names no PCI address of device %d (%d "
-			   "%s)", subject->ordinal, result, cuda_error_name(cuda, result));
-		return gdri_os_cuda_errno(result);
-	}
-	rc = gdri_rm_device_get(subject->client, (uint32_t)domain, (uint32_t)bus, (uint32_t)slot,
-				&subject->device, &failure);
+	rc = gdri_rm_device_of_ordinal(subject->client, subject->cuda, subject->ordinal,
+				       &subject->device, &failure);
 	return rc ? gdri_rm_identify_failed(subject, rc, &failure) : 0;
 }
 

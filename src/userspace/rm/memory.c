@@ -2,6 +2,7 @@
 /* Duplicates, imports, describes, maps and frees memory objects. */
 #include "rm/memory.h"
 
+#include <fcntl.h>
 #include <sys/mman.h>
 
 #include "os/sys.h"
@@ -38,6 +39,44 @@ int gdri_rm_memory_import(struct gdri_rm_client *client, struct gdri_rm_device *
 				    failure);
 	if (rc == 0)
 		*object = import.object.object;
+	return rc;
+}
+
+int gdri_rm_memory_export(struct gdri_rm_client *client, struct gdri_rm_device *device,
+			  uint32_t object, int *fd, struct gdri_rm_failure *failure)
+{
+	struct gdri_rm_export export = {
+		.object = {
+			.type = GDRI_RM_EXPORT_TYPE_RM,
+			.device = device->object,
+			.parent = device->object,
+			.object = object,
+		},
+	};
+	int rc;
+
+	export.fd = gdri_os_open("/dev/nvidiactl", O_RDWR);
+	if (export.fd < 0)
+		return gdri_rm_failure_set(failure, "open of /dev/nvidiactl", export.fd);
+	rc = gdri_rm_client_control(client, GDRI_RM_CTRL_EXPORT_TO_FD, &export, sizeof(export),
+				    failure);
+	if (rc == 0)
+		*fd = export.fd;
+	else
+		gdri_os_close(export.fd);
+	return rc;
+}
+
+int gdri_rm_memory_exporter(struct gdri_rm_client *client, int fd, uint32_t *instance,
+			    struct gdri_rm_failure *failure)
+{
+	struct gdri_rm_export_info info = { .fd = fd };
+	int rc;
+
+	rc = gdri_rm_client_control(client, GDRI_RM_CTRL_GET_EXPORT_INFO, &info, sizeof(info),
+				    failure);
+	if (rc == 0)
+		*instance = info.device_instance;
 	return rc;
 }
 

@@ -17,6 +17,17 @@ int gdri_rm_memory_dup(struct gdri_rm_client *client, struct gdri_rm_device *dev
 /* Takes the object out of a descriptor that CUDA exported; fd stays the caller's. */
 int gdri_rm_memory_import(struct gdri_rm_client *client, struct gdri_rm_device *device, int fd,
 			  uint32_t *object, struct gdri_rm_failure *failure);
+
+/* A new descriptor that holds a duplicate of the object, for any process: *fd. */
+int gdri_rm_memory_export(struct gdri_rm_client *client, struct gdri_rm_device *device,
+			  uint32_t object, int *fd, struct gdri_rm_failure *failure);
+
+/*
+ * The instance of the device whose object the descriptor holds.  The manager would
+ * import it under any other device too.
+ */
+int gdri_rm_memory_exporter(struct gdri_rm_client *client, int fd, uint32_t *instance,
+			    struct gdri_rm_failure *failure);
 int gdri_rm_memory_free(struct gdri_rm_client *client, struct gdri_rm_device *device,
 			uint32_t object);
 

@@ -36,6 +36,17 @@ struct gdri_rm_range {
 int gdri_rm_range_acquire(struct gdri_rm_client *client, const struct gdri_cuda *cuda,
 			  uint64_t addr, uint64_t length, const struct gdri_log *log,
 			  struct gdri_rm_range *range);
+
+/*
+ * The range that another process exported: range->device, object_size, offset and
+ * length are given and compared with what fd holds; the rest is filled.  fd stays the
+ * caller's.  -EINVAL: fd holds no object, or another one.
+ */
+int gdri_rm_range_import(struct gdri_rm_client *client, int fd, const struct gdri_log *log,
+			 struct gdri_rm_range *range);
+
+/* A descriptor of the range's whole object, for any process. */
+int gdri_rm_range_export(const struct gdri_rm_range *range, const struct gdri_log *log, int *fd);
 int gdri_rm_range_release(struct gdri_rm_range *range);
 
 #endif

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Back end emu: maps the memory of the emulated CUDA driver. */
-#include "backend/backend.h"
-
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdbool.h>
@@ -9,43 +7,9 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
+#include "backend/emu/session.h"
 #include "core/log.h"
 #include "os/sys.h"
-
-#include "../../../emu/gdrcopy_emu.h"
-
-/*
- * A session keeps the emulated driver loaded, whatever the program does with
- * its own reference, so that unpin and close work until the end.  Its
- * descriptor is an empty file that only identifies it: the file's number is
- * compared at each pin and map, so that a descriptor which came from another
- * session or process is refused, as gdrdrv refuses it.
- */
-struct emu_session {
-	struct gdri_backend_session base;
-	void *library;
-	const struct gdrcopy_emu_entry *entry;
-	int fd;
-	dev_t device;
-	ino_t inode;
-	uint32_t pins;		/* made so far; numbers the next one */
-};
-
-/*
- * A pin holds the physical memory through the driver's reference count and
- * needs no descriptor or address range of its own, so that their number is
- * bounded by host memory alone.
- */
-struct emu_pin {
-	struct gdrcopy_emu_range range;
-	uint64_t bar1;		/* bytes of the window that this pin occupies */
-	bool cacheable;		/* reached over the coherent link */
-};
-
-static struct emu_session *session_of(struct gdri_backend_session *session)
-{
-	return (struct emu_session *)session;
-}
 
 static const struct gdri_log *log_of(const struct gdri_backend_session *session)
 {
@@ -164,8 +128,7 @@ static int check_identity(const struct emu_session *session)
 	return -EACCES;
 }
 
-/* Failures that GDRCOPY_EMU=fail=pin or fail=map asks for. */
-static int check_injected(const struct emu_session *session, const char *step)
+int gdri_emu_check_injected(const struct emu_session *session, const char *step)
 {
 	int error = session->entry->injected(step);
 
@@ -265,7 +228,7 @@ static int hold_range(const struct emu_session *session, uint64_t addr, size_t s
 	}
 }
 
-static int reserve_bar1(const struct emu_session *session, struct emu_pin *record,
+int gdri_emu_reserve_bar1(const struct emu_session *session, struct emu_pin *record,
 			uint64_t size)
 {
 	int ret;
@@ -294,7 +257,7 @@ static int take_range(const struct emu_session *session, uint64_t addr, size_t l
 	record->cacheable = session->entry->coherent() && !(flags & GDR_PIN_FLAG_FORCE_PCIE);
 	ret = check_kind(session, addr, &record->range);
 	if (ret == 0)
-		ret = reserve_bar1(session, record, size);
+		ret = gdri_emu_reserve_bar1(session, record, size);
 	if (ret != 0)
 		session->entry->release(record->range.memory);
 	return ret;
@@ -313,7 +276,7 @@ static int emu_pin(struct gdri_backend_session *base, uint64_t addr, size_t size
 	(void)va_space;
 	ret = check_identity(session);
 	if (ret == 0)
-		ret = check_injected(session, "pin");
+		ret = gdri_emu_check_injected(session, "pin");
 	if (ret == 0)
 		ret = check_flags(session, flags);
 	if (ret != 0)
@@ -397,7 +360,7 @@ static int emu_map(struct gdri_backend_session *base, struct gdri_pin *pin, size
 
 	ret = check_identity(session);
 	if (ret == 0)
-		ret = check_injected(session, "map");
+		ret = gdri_emu_check_injected(session, "map");
 	if (ret == 0)
 		ret = choose_type(session, record, flags, &type);
 	if (ret != 0)
@@ -455,4 +418,6 @@ const struct gdri_backend_ops gdri_backend_emu = {
 	.get_callback_flag = gdri_backend_no_callback_flag,
 	.refresh = gdri_backend_no_refresh,
 	.get_memory = emu_get_memory,
+	.export_memory = gdri_emu_export_memory,
+	.import_memory = gdri_emu_import_memory,
 };

@@ -195,7 +195,8 @@ static int check_flags(const struct gdri_log *log, uint32_t flags)
 }
 
 /* Slices of a GPU, whose mappings were not tried; known once the device is attached. */
-static int check_device(const struct nvrm_session *nvrm, const struct gdri_rm_device *device)
+static int check_device(const struct nvrm_session *nvrm, const char *call,
+			const struct gdri_rm_device *device)
 {
 	const struct gdri_config *config = nvrm->base.config;
 	const char *mode = device->virtualization == GDRI_RM_VIRTUALIZATION_VGX_GUEST ? "vGPU" :
@@ -203,15 +204,29 @@ static int check_device(const struct nvrm_session *nvrm, const struct gdri_rm_de
 
 	if (!mode || config->backend == GDRI_BACKEND_NVRM)
 		return 0;
-	gdri_error(&config->log, "pin: the GPU runs in %s mode, where nvrm was not tried; "
-		   "GDRCOPY_BACKEND=nvrm tries it all the same", mode);
+	gdri_error(&config->log, "%s: the GPU runs in %s mode, where nvrm was not tried; "
+		   "GDRCOPY_BACKEND=nvrm tries it all the same", call, mode);
 	return -EOPNOTSUPP;
+}
+
+static void fill_pin(struct nvrm_pin *record, uint64_t addr, uint64_t size, struct gdri_pin *pin)
+{
+	const uint64_t mask = GDRI_GPU_PAGE_SIZE - 1;
+
+	*pin = (struct gdri_pin){
+		.va = addr & ~mask,
+		.size = ((addr + size + mask) & ~mask) - (addr & ~mask),
+		.addr = addr,
+		.length = size,
+		.page_size = GDRI_GPU_PAGE_SIZE,
+		.driver_handle = record->range.object,
+		.priv = record,
+	};
 }
 
 static int pin_nvrm(struct gdri_backend_session *session, uint64_t addr, size_t size,
 		    uint32_t flags, uint64_t p2p_token, uint32_t va_space, struct gdri_pin *pin)
 {
-	const uint64_t mask = GDRI_GPU_PAGE_SIZE - 1;
 	struct nvrm_session *nvrm = to_nvrm(session);
 	const struct gdri_log *log = &session->config->log;
 	struct nvrm_pin *record;
@@ -232,18 +247,10 @@ static int pin_nvrm(struct gdri_backend_session *session, uint64_t addr, size_t 
 	rc = gdri_rm_range_acquire(nvrm->client, &nvrm->cuda, addr, size, log, &record->range);
 	if (rc)
 		goto err_free;
-	rc = check_device(nvrm, record->range.device);
+	rc = check_device(nvrm, "pin", record->range.device);
 	if (rc)
 		goto err_release;
-	*pin = (struct gdri_pin){
-		.va = addr & ~mask,
-		.size = ((addr + size + mask) & ~mask) - (addr & ~mask),
-		.addr = addr,
-		.length = size,
-		.page_size = GDRI_GPU_PAGE_SIZE,
-		.driver_handle = record->range.object,
-		.priv = record,
-	};
+	fill_pin(record, addr, size, pin);
 	return 0;
 err_release:
 	gdri_rm_range_release(&record->range);
@@ -343,6 +350,56 @@ static void get_memory(struct gdri_backend_session *session, const struct gdri_p
 	};
 }
 
+static int export_memory(struct gdri_backend_session *session, const struct gdri_pin *pin, int *fd)
+{
+	const struct nvrm_pin *record = pin->priv;
+
+	return gdri_rm_range_export(&record->range, &session->config->log, fd);
+}
+
+static int find_device(const struct nvrm_session *nvrm, int ordinal,
+		       struct gdri_rm_device **device)
+{
+	struct gdri_rm_failure failure;
+	char text[128];
+	int rc;
+
+	rc = gdri_rm_device_of_ordinal(nvrm->client, &nvrm->cuda, ordinal, device, &failure);
+	if (rc == 0)
+		return check_device(nvrm, "import", *device);
+	gdri_error(&nvrm->base.config->log, "import: nvrm: device %d: %s", ordinal,
+		   gdri_rm_failure_text(&failure, text, sizeof(text)));
+	return rc;
+}
+
+static int import_memory(struct gdri_backend_session *session,
+			 const struct gdri_backend_share *share, int fd, struct gdri_pin *pin)
+{
+	struct nvrm_session *nvrm = to_nvrm(session);
+	const struct gdri_log *log = &session->config->log;
+	struct nvrm_pin *record = calloc(1, sizeof(*record));
+	int rc;
+
+	if (!record) {
+		gdri_error(log, "import: no memory for the record of a pin");
+		return -ENOMEM;
+	}
+	record->range = (struct gdri_rm_range){
+		.object_size = share->object_size,
+		.offset = share->offset,
+		.length = share->length,
+	};
+	rc = find_device(nvrm, share->device, &record->range.device);
+	if (rc == 0)
+		rc = gdri_rm_range_import(nvrm->client, fd, log, &record->range);
+	if (rc) {
+		free(record);
+		return rc;
+	}
+	fill_pin(record, GDRI_BACKEND_IMPORT_BASE + share->offset, share->length, pin);
+	return 0;
+}
+
 const struct gdri_backend_ops gdri_backend_nvrm = {
 	.id = GDRI_BACKEND_NVRM,
 	.name = "nvrm",
@@ -357,4 +414,6 @@ const struct gdri_backend_ops gdri_backend_nvrm = {
 	.get_callback_flag = gdri_backend_no_callback_flag,
 	.refresh = gdri_backend_no_refresh,
 	.get_memory = get_memory,
+	.export_memory = export_memory,
+	.import_memory = import_memory,
 };

@@ -258,12 +258,33 @@ struct gdri_rm_exported_object {
 	uint32_t object;
 };
 
+/* fd: a freshly opened /dev/nvidiactl, which then holds a duplicate of the object. */
+#define GDRI_RM_CTRL_EXPORT_TO_FD 0x3d05u
+struct gdri_rm_export {
+	struct gdri_rm_exported_object object;
+	int32_t fd;
+	uint32_t flags;
+};
+_Static_assert(sizeof(struct gdri_rm_export) == 24, "0x3d05");
+
 #define GDRI_RM_CTRL_IMPORT_FROM_FD 0x3d06u
 struct gdri_rm_import {
 	int32_t fd;
 	struct gdri_rm_exported_object object;
 };
 _Static_assert(sizeof(struct gdri_rm_import) == 20, "0x3d06");
+
+/* What a descriptor holds; it has the GPU-instance member since branch 545. */
+#define GDRI_RM_CTRL_GET_EXPORT_INFO 0x3d08u
+struct gdri_rm_export_info {
+	int32_t fd;
+	uint32_t device_instance;	/* of the device that the exporter named */
+	uint32_t gpu_instance;		/* of MIG */
+	uint16_t max_objects;
+	uint8_t metadata[64];
+	uint8_t pad0[2];
+};
+_Static_assert(sizeof(struct gdri_rm_export_info) == 80, "0x3d08");
 
 /* Control of a memory object: ctrl/ctrl0041.h */
 #define GDRI_RM_CTRL_GET_SURFACE_INFO 0x410110u
