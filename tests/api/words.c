@@ -406,6 +406,8 @@ static void thrown_out_of_copies(void)
 			continue;
 		CHECK_EQ(take_by_unmap(&mapping), 0);
 		give_by_map(&mapping);
+		/* Who found it unmapped takes the general way, which does hold up others. */
+		thread_nap(200);
 	}
 	team_join(&team);
 	gpu_unmap(mapping);
@@ -429,7 +431,7 @@ static void check_life_without(void)
 	CHECK_EQ(gdr_close(mapping.g), 0);
 }
 
-/* In the process that forbidden_by_tunable starts; by itself one test more. */
+/* In the process that forbidden_by_tunable starts, and where there are none anyway. */
 static void life_without(void)
 {
 	if (has_sequences())
@@ -443,6 +445,7 @@ static void forbidden_by_tunable(void)
 	int status = 0;
 	pid_t child;
 
+	need_sequences();
 	fflush(NULL);
 	child = fork();
 	if (child == 0) {

@@ -342,6 +342,13 @@ int gdri_os_wipeonfork(void *addr, size_t length)
 	return madvise(addr, length, MADV_WIPEONFORK) ? -errno : 0;
 }
 
+int gdri_os_populate(void *addr, size_t length)
+{
+	(void)addr;
+	(void)length;
+	return -EINVAL;
+}
+
 int gdri_os_peek(uint64_t addr, void *out, size_t length)
 {
 	return fails_now() ? -EFAULT : fake_cuda_peek(addr, out, length);

@@ -91,11 +91,16 @@ static void life_with_module_2_6(void)
 	      { ASK(0xc008da08), SENT(HANDLE, 1) },
 	      MAP_STEPS(0x10000),
 	      INFO_STEP(0xc008da05, 1),
+	      { ASK(0xc008da06), SENT(PAIR(1, 0)), ANSWER(PAIR(1, 1)) },
 	      INFO_STEP(0xc008da05, 1),
 	      { ASK(0xc008da03), SENT(HANDLE, 0), ANSWER(HANDLE, 1) },
 	      UNMAP_STEP(0x10000),
 	      MAP_STEPS(0x20000),
 	      INFO_STEP(0xc008da05, 2),
+	      UNMAP_STEP(0x20000),
+	      MAP_STEPS(0x20000),
+	      INFO_STEP(0xc008da05, 1),
+	      { ASK(0xc008da06), SENT(PAIR(1, 0)), ANSWER(PAIR(1, 0)) },
 	      UNMAP_STEP(0x20000),
 	      UNPIN_STEP, CLOSE_STEP);
 	struct gdri_backend_session *session = open_session();
@@ -108,6 +113,7 @@ static void life_with_module_2_6(void)
 	REQUIRE_EQ(ops->map(session, &pin, 0x10000, GDR_MAP_FLAG_REQ_WC_MAPPING, &mapping), 0);
 	CHECK_EQ(mapping.type, GDR_MAPPING_TYPE_WC);
 	CHECK_EQ(mapping.length, 0x10000);
+	CHECK(mapping.is_populated);
 	CHECK_EQ(scripted_sys_inherited(), 0);
 	*(volatile char *)mapping.base = 1;
 	CHECK_EQ(ops->refresh(session, &pin), 0);
@@ -116,6 +122,10 @@ static void life_with_module_2_6(void)
 	CHECK_EQ(ops->unmap(session, &pin, &mapping), 0);
 	REQUIRE_EQ(ops->map(session, &pin, 0x20000, GDR_MAP_FLAG_DEFAULT, &mapping), 0);
 	CHECK_EQ(mapping.type, GDR_MAPPING_TYPE_CACHING);
+	CHECK_EQ(ops->unmap(session, &pin, &mapping), 0);
+	/* The module says that its pins may be taken back. */
+	REQUIRE_EQ(ops->map(session, &pin, 0x20000, GDR_MAP_FLAG_DEFAULT, &mapping), 0);
+	CHECK(!mapping.is_populated);
 	CHECK_EQ(ops->unmap(session, &pin, &mapping), 0);
 	CHECK_EQ(ops->unpin(session, &pin), 0);
 	end_session(session);

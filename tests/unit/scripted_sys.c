@@ -298,6 +298,13 @@ int gdri_os_wipeonfork(void *addr, size_t length)
 	return ret;
 }
 
+int gdri_os_populate(void *addr, size_t length)
+{
+	(void)addr;
+	(void)length;
+	return -EINVAL;
+}
+
 int gdri_os_peek(uint64_t addr, void *out, size_t length)
 {
 	struct scripted_call call = {

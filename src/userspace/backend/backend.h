@@ -3,6 +3,7 @@
 #ifndef GDRI_BACKEND_H
 #define GDRI_BACKEND_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -91,6 +92,11 @@ struct gdri_mapping {
 	void *base;		/* CPU address of pin.va */
 	size_t length;		/* whole host pages */
 	gdr_mapping_type_t type;
+	/*
+	 * All its pages are in the page table before map() returns and stay there, so
+	 * that no access of a CPU faults.  Restartable sequences need it (core/rseq.h).
+	 */
+	bool is_populated;
 	void *priv;
 };
 

@@ -52,7 +52,7 @@ struct table {
  * either (-z nodelete), so opening it again finds the table that it had.
  */
 static _Atomic(struct table *) process_table;
-_Atomic(const struct gdri_table_view *) gdri_core_view;
+__attribute__((used)) _Atomic(const struct gdri_table_view *) gdri_core_view;	/* by assembly too */
 
 static void *map_anonymous(size_t size)
 {

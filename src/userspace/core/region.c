@@ -288,7 +288,8 @@ static void open_to_copies(struct gdri_context *context, struct gdri_region *reg
 	region->to_mapping = context->engine.to_mapping[mapping->type];
 	region->from_mapping = context->engine.from_mapping[mapping->type];
 	__atomic_store_n(&region->word_length,
-			 mapping->type == GDR_MAPPING_TYPE_WC ? mapping->length : 0,
+			 mapping->type == GDR_MAPPING_TYPE_WC && mapping->is_populated ?
+			 mapping->length : 0,
 			 __ATOMIC_RELAXED);
 	gdri_core_dma_attach(context, region);
 	region->mapped = true;

@@ -195,7 +195,9 @@ static __attribute__((noinline)) int copy_to(uint64_t handle, void *device, cons
 	return -rc;
 }
 
-int gdri_core_region_copy_announced(uint64_t handle, void *device, const void *host, size_t size)
+/* Assembly jumps here, which link-time optimisation does not see. */
+__attribute__((used)) int gdri_core_region_copy_announced(uint64_t handle, void *device,
+							  const void *host, size_t size)
 {
 	if (is_word(size) && write_word(handle, device, host, size))
 		return 0;

@@ -2,6 +2,7 @@
 /* The restartable sequences, and how those of other threads are aborted. */
 #include "core/rseq.h"
 
+#include <link.h>
 #include <stddef.h>
 
 #include "copy/cpu/fence.h"
@@ -100,6 +101,45 @@ _Static_assert(offsetof(struct gdri_rseq_word, start) == 8, "struct rseq_cs");
 _Static_assert(offsetof(struct gdri_rseq_word, length) == 16, "struct rseq_cs");
 _Static_assert(offsetof(struct gdri_rseq_word, abort) == 24, "struct rseq_cs");
 
+/*
+ * The kernel reads a sequence's description, and the word in front of its abort
+ * address, when it next interrupts a thread that ran the sequence, perhaps much
+ * later.  So the code has to stay: that of the shared library does (-z nodelete),
+ * as does a program; an object that dlopen brought in with the static library
+ * in it may go.
+ */
+static int check_object(struct dl_phdr_info *object, size_t size, void *stays)
+{
+	const uintptr_t code = (uintptr_t)gdri_core_rseq_start8 - object->dlpi_addr;
+	const ElfW(Dyn) *entry = NULL;
+	bool is_ours = false;
+
+	(void)size;
+	for (int i = 0; i < object->dlpi_phnum; i++) {
+		const ElfW(Phdr) *header = &object->dlpi_phdr[i];
+
+		if (header->p_type == PT_LOAD)
+			is_ours |= code - header->p_vaddr < header->p_memsz;
+		if (header->p_type == PT_DYNAMIC)
+			entry = (const void *)(object->dlpi_addr + header->p_vaddr);
+	}
+	if (!is_ours)
+		return 0;
+	*(bool *)stays = object->dlpi_name[0] == '\0';
+	for (; entry && entry->d_tag != DT_NULL; entry++)
+		if (entry->d_tag == DT_FLAGS_1 && entry->d_un.d_val & DF_1_NODELETE)
+			*(bool *)stays = true;
+	return 1;
+}
+
+static bool code_stays(void)
+{
+	bool stays = false;
+
+	dl_iterate_phdr(check_object, &stays);
+	return stays;
+}
+
 static void fill_word(struct gdri_rseq_word *word, const char *start, const char *end,
 		      const char *abort, int64_t area)
 {
@@ -115,7 +155,7 @@ void gdri_core_rseq_init(struct gdri_rseq *rseq, long offered)
 {
 	const long needed = GDRI_OS_MEMBARRIER_FENCE | GDRI_OS_MEMBARRIER_RSEQ;
 	const bool usable = offered > 0 && (offered & needed) == needed && &__rseq_offset &&
-			    &__rseq_size && __rseq_size != 0;
+			    &__rseq_size && __rseq_size != 0 && code_stays();
 	const int64_t area = usable ? __rseq_offset : 0;
 
 	fill_word(&rseq->word[0], gdri_core_rseq_start8, gdri_core_rseq_end8,

@@ -33,6 +33,11 @@
  * to the store leads past the comparison, which now fails.  Nobody is waited
  * for, so a thread that left a copy by siglongjmp holds nobody up either.
  *
+ * A store that faults is the exception: a fault that is on its way into the
+ * kernel is no sequence any more, and would find the mapping gone.  So words are
+ * stored this way only where a mapping's pages are all in the page table
+ * (is_populated of struct gdri_mapping; tests/regress/word_faults_beside_unmap.c).
+ *
  * The store is the last instruction of the sequence, so an abort finds it not
  * executed, and what ran before it only loaded: the word is stored once or not
  * at all.  After an abort the general way is taken rather than the sequence
@@ -52,8 +57,7 @@ struct gdri_rseq_word {
 /*
  * One for each size of word, by its binary logarithm.  A thread's struct rseq
  * points at the last one that it used until the kernel next looks, so this
- * memory stays what it is as long as the process lives, even where a program has
- * unloaded the code.
+ * memory stays what it is as long as the process lives.
  */
 struct gdri_rseq {
 	struct gdri_rseq_word word[4];

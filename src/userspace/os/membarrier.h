@@ -6,7 +6,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* As in linux/membarrier.h, which old distributions lack or have without the last two (Linux 5.10). */
+/* As in linux/membarrier.h, which old distributions lack; the last two are of Linux 5.10. */
 enum gdri_os_membarrier_command {
 	GDRI_OS_MEMBARRIER_QUERY = 0,
 	GDRI_OS_MEMBARRIER_FENCE = 1 << 3,

@@ -114,6 +114,18 @@ int gdri_os_wipeonfork(void *addr, size_t length)
 	return take_result(madvise(addr, length, MADV_WIPEONFORK), saved);
 }
 
+/* Linux 5.14, glibc 2.35. */
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+
+int gdri_os_populate(void *addr, size_t length)
+{
+	int saved = errno;
+
+	return take_result(madvise(addr, length, MADV_POPULATE_WRITE), saved);
+}
+
 /*
  * The kernel copies out of this process's memory into a pipe and reports
  * EFAULT instead of raising a signal.  Pieces of PIPE_BUF bytes are written

@@ -31,6 +31,9 @@ int gdri_os_move(void *addr, size_t length, void **out);
 /* A mapping that a forked child must not inherit (MADV_DONTFORK). */
 int gdri_os_dontfork(void *addr, size_t length);
 
+/* Fills the page table of a writable mapping (MADV_POPULATE_WRITE, Linux 5.14). */
+int gdri_os_populate(void *addr, size_t length);
+
 /* Memory that a forked child finds zeroed (MADV_WIPEONFORK, Linux 4.14). */
 int gdri_os_wipeonfork(void *addr, size_t length);
 

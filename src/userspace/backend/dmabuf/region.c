@@ -132,6 +132,7 @@ int gdri_dmabuf_region_map(struct gdri_backend_session *session, struct gdri_pin
 		.base = region->base,
 		.length = size,
 		.type = region->type,
+		.is_populated = true,	/* remap_pfn_range in NVIDIA's nv-dmabuf.c */
 	};
 	return 0;
 }

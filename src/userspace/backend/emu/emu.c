@@ -348,6 +348,12 @@ static int choose_type(const struct emu_session *session, const struct emu_pin *
 	return -EOPNOTSUPP;
 }
 
+/*
+ * Mappings up to this size behave like those of a device.  Larger ones would take
+ * as much memory as the emulated GPU pretends to have.
+ */
+#define POPULATED_SIZE ((size_t)16 << 20)
+
 static int emu_map(struct gdri_backend_session *base, struct gdri_pin *pin, size_t size, int flags,
 		   struct gdri_mapping *mapping)
 {
@@ -378,7 +384,12 @@ static int emu_map(struct gdri_backend_session *base, struct gdri_pin *pin, size
 		gdri_os_munmap(address, size);
 		return ret;
 	}
-	*mapping = (struct gdri_mapping){ .base = address, .length = size, .type = type };
+	*mapping = (struct gdri_mapping){
+		.base = address,
+		.length = size,
+		.type = type,
+		.is_populated = size <= POPULATED_SIZE && gdri_os_populate(address, size) == 0,
+	};
 	return 0;
 }
 

@@ -85,6 +85,23 @@ static int check_type(struct gdri_backend_session *session, uint32_t handle, int
 	return 0;
 }
 
+/*
+ * Pages that the driver may take back are mapped by faults, a single page always
+ * (src/modules/gdrdrv/map.c).  A module that does not answer is taken to map so.
+ */
+static bool is_populated(struct gdri_backend_session *session, gdr_mapping_type_t type,
+			 size_t size)
+{
+	const struct gdrdrv_session *gdrdrv = gdrdrv_session_of(session);
+	struct gdrdrv_get_attr persistent = { .attr = GDR_ATTR_USE_PERSISTENT_MAPPING };
+
+	/* Nobody needs to know of the other types. */
+	return type == GDR_MAPPING_TYPE_WC && gdrdrv->has.attributes &&
+	       size >> gdrdrv->page_shift > 1 &&
+	       gdri_gdrdrv_module_ask(session, GDRDRV_IOC_GET_ATTR, &persistent) == 0 &&
+	       persistent.val != 0;
+}
+
 int gdri_gdrdrv_region_map(struct gdri_backend_session *session, struct gdri_pin *pin, size_t size,
 			   int flags, struct gdri_mapping *mapping)
 {
@@ -103,7 +120,12 @@ int gdri_gdrdrv_region_map(struct gdri_backend_session *session, struct gdri_pin
 		gdri_os_munmap(base, size);
 		return ret;
 	}
-	*mapping = (struct gdri_mapping){ .base = base, .length = size, .type = type };
+	*mapping = (struct gdri_mapping){
+		.base = base,
+		.length = size,
+		.type = type,
+		.is_populated = is_populated(session, type, size),
+	};
 	return 0;
 }
 

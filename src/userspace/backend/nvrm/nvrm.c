@@ -324,6 +324,7 @@ static int map_nvrm(struct gdri_backend_session *session, struct gdri_pin *pin, 
 			.base = record->window.base,
 			.length = size,
 			.type = type_of_caching(record->window.caching),
+			.is_populated = true,	/* remap_pfn_range in NVIDIA's nv-mmap.c */
 		};
 	return rc;
 }
