@@ -85,7 +85,8 @@ static void maps(void)
 	again = &va;
 	CHECK_REFUSED(gdr_map(g, handle, &again, SIZE), GDR_ERR_BUSY, "mapped already");
 	CHECK(again == NULL);
-	CHECK_REFUSED(gdr_unmap(g, handle, (char *)va + 4096, 4096), GDR_ERR_INVALID_ARG, "mapping");
+	CHECK_REFUSED(gdr_unmap(g, handle, (char *)va + 4096, 4096), GDR_ERR_INVALID_ARG,
+		      "mapping");
 	CHECK_REFUSED(gdr_unmap(g, handle, va, 8192), GDR_ERR_INVALID_ARG, "mapping");
 	CHECK_OK(gdr_unmap(g, handle, va, 4096));
 	CHECK_REFUSED(gdr_unmap(g, handle, va, 4096), GDR_ERR_INVALID_ARG, "not mapped");
@@ -99,7 +100,8 @@ static void copies(void)
 
 	open_one(0);
 	CHECK_REFUSED(gdr_copy_from_host(g, handle, SIZE, host, 1), GDR_ERR_INVALID_ARG, "leave");
-	CHECK_REFUSED(gdr_copy_to_host(g, handle, UINT64_MAX, host, 2), GDR_ERR_INVALID_ARG, "leave");
+	CHECK_REFUSED(gdr_copy_to_host(g, handle, UINT64_MAX, host, 2), GDR_ERR_INVALID_ARG,
+		      "leave");
 	CHECK_REFUSED(gdr_copy_to_host(g, handle, 0, host, SIZE_MAX), GDR_ERR_INVALID_ARG, "leave");
 	CHECK_REFUSED(gdr_copy_from_host(g, handle, 0, NULL, 8), GDR_ERR_INVALID_ARG, "NULL");
 	CHECK_REFUSED(gdr_copy_to_host(g, handle, 0, NULL, 8), GDR_ERR_INVALID_ARG, "NULL");
@@ -259,14 +261,15 @@ static void forked_child(void)
 
 static atomic_bool over;
 
+/* Each thread has a range of its own, whose offset arg is. */
 static void *copy_until_refused(void *arg)
 {
+	const uint64_t offset = (uintptr_t)arg;
 	char host[5000];
 
-	(void)arg;
 	memset(host, 3, sizeof(host));
 	while (!atomic_load(&over))
-		if (gdr_copy_from_host(g, handle, 64, host, sizeof(host)) != GDR_SUCCESS)
+		if (gdr_copy_from_host(g, handle, offset, host, sizeof(host)) != GDR_SUCCESS)
 			break;
 	return NULL;
 }
@@ -279,8 +282,9 @@ static void unpin_against_copies(void)
 	for (int round = 0; round < api_rounds(60); round++) {
 		open_one(0);
 		atomic_store(&over, false);
-		for (int i = 0; i < 3; i++)
-			REQUIRE_EQ(pthread_create(&thread[i], NULL, copy_until_refused, NULL), 0);
+		for (uintptr_t i = 0; i < 3; i++)
+			REQUIRE_EQ(pthread_create(&thread[i], NULL, copy_until_refused,
+						  (void *)(64 + i * 8192)), 0);
 		CHECK_OK(round % 2 ? gdr_unpin(g, handle) : gdr_close(g));
 		for (int i = 0; i < 3; i++)
 			pthread_join(thread[i], NULL);

@@ -3,6 +3,7 @@
 #include "core/dma.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "copy/dma/dma.h"
@@ -43,7 +44,11 @@ struct gdri_core_dma {
 	/* For back ends that do not use the resource manager themselves. */
 	struct gdri_rm_client *client;
 	struct gdri_cuda cuda;
+	struct gdri_core_dma *next_lost;
 };
+
+/* Those that outlive their sessions; kept here, so that no leak checker takes them for leaks. */
+static _Atomic(struct gdri_core_dma *) lost_engines;
 
 static int acquire_client(struct gdri_core_dma *made, const struct gdri_log *log)
 {
@@ -236,6 +241,13 @@ void gdri_core_dma_detach(struct gdri_region *region)
 	region->road = no_road;
 }
 
+static void keep_lost(struct gdri_core_dma *made)
+{
+	made->next_lost = atomic_load(&lost_engines);
+	while (!atomic_compare_exchange_weak(&lost_engines, &made->next_lost, made))
+		continue;
+}
+
 void gdri_core_dma_close(struct gdri_context *context)
 {
 	struct gdri_core_dma *made = context->dma;
@@ -244,8 +256,10 @@ void gdri_core_dma_close(struct gdri_context *context)
 	if (!made)
 		return;
 	/* After a lost channel the engine stays, and what it stands on with it. */
-	if (made->dma && gdri_dma_destroy(made->dma) == -EOWNERDEAD)
+	if (made->dma && gdri_dma_destroy(made->dma) == -EOWNERDEAD) {
+		keep_lost(made);
 		return;
+	}
 	release_client(made);
 	free(made);
 }
