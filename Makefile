@@ -21,8 +21,9 @@ VARIANT_CFLAGS_asan := -fsanitize=address,undefined -fno-sanitize-recover=undefi
 VARIANT_CFLAGS_tsan := -fsanitize=thread $(if $(findstring clang,$(CC)),,-Wno-tsan)
 export COMMONCFLAGS += $(VARIANT_CFLAGS_$(VARIANT))
 
-OBJ := $(TOP)/obj/$(ARCH)
-SUB := BUILD=$(OBJ) LIBOUT=$(LIBOUT) EMUOUT=$(TOP)/emu
+# When they are used: see mk/arch.mk.
+OBJ = $(TOP)/obj/$(ARCH)
+SUB = BUILD=$(OBJ) LIBOUT=$(LIBOUT) EMUOUT=$(TOP)/emu
 
 all: config lib exes
 
