@@ -71,7 +71,7 @@ include $(ROOT)/mk/install.mk
 include $(ROOT)/mk/driver.mk
 
 clean: driver_clean
-	$(Q)$(MAKE) --no-print-directory -C src/userspace clean
+	$(Q)$(MAKE) --no-print-directory -C src/userspace ARCH=none clean
 	$(Q)rm -rf $(ROOT)/build
 
 .PHONY: all version config lib emu exes tests check-deps demo check check-kernel \
