@@ -8,7 +8,7 @@ demo="gcc make libc6-dev"
 check="$demo clang valgrind python3 gcc-aarch64-linux-gnu libc6-dev-arm64-cross
 gcc-powerpc64le-linux-gnu libc6-dev-ppc64el-cross qemu-user binutils mandoc pkg-config cmake
 qemu-system-x86 busybox-static cpio kmod bc dwarves"
-kernel="$check mmdebstrap sparse linux-source-6.1 flex bison libelf-dev libssl-dev"
+kernel="$check qemu-system-arm mmdebstrap sparse linux-source-6.1 flex bison libelf-dev libssl-dev"
 case ${1:-check} in
 demo) wanted=$demo ;;
 kernel) wanted=$kernel ;;

@@ -265,9 +265,12 @@ static void outlives_the_allocation(void)
 	CUdeviceptr other[OTHERS];
 	struct shared shared;
 	struct peer peer;
-	unsigned char *seen = pattern(SIZE, 9), *filled = pattern(SIZE, 9);
+	unsigned char *seen, *filled;
 
+	/* Before anything that the peer would not free. */
 	start_peer(&peer, import_late);
+	seen = pattern(SIZE, 9);
+	filled = pattern(SIZE, 9);
 	export_buffer(&shared, 0, SIZE, 0);
 	write_pattern(shared.g, shared.handle, 0, SIZE, 7);
 	tell(peer.socket);

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Runs the guest's suite in kernels of other Debian suites; prints harness lines.
 #
-#   tests/kernel/boots.sh             5.10, 6.12 of trixie, 7.2, 7.3
+#   tests/kernel/boots.sh             5.10, 6.1 of arm64, 6.12 of trixie, 7.2, 7.3
 #   tests/kernel/boots.sh 7.2-sid     only these (names: lib/matrix.sh)
 #
 # PHASES, GUEST_SECONDS, GUEST_CPU and GUEST_APPEND are those of run.sh.
@@ -15,7 +15,7 @@ GUEST_SECONDS=${GUEST_SECONDS:-600}
 GUEST_CPU=${GUEST_CPU:-max}
 GUEST_APPEND=${GUEST_APPEND:-}
 MODULE_SOURCE=${MODULE_SOURCE:-$ROOT/src/modules/gdrdrv}
-for part in kernels build guest suites matrix; do . "$HERE/lib/$part.sh"; done
+for part in kernels arch build guest suites matrix; do . "$HERE/lib/$part.sh"; done
 mkdir -p "$CACHE/logs"
 
 # The modules' make runs where the kernel's compiler is, with the project under its own name.
@@ -41,7 +41,22 @@ image_of() {
 		file=$(fetch_package "linux-image-$abi") || return 1
 		dpkg-deb --fsys-tarfile "$file" | tar -xO "./boot/vmlinuz-$abi" >"$dir/vmlinuz"
 	fi
+	# An arm64 kernel is not compressed.
+	[[ $abi != *-arm64 ]] || { mv "$dir/vmlinuz" "$dir/vmlinux"; return; }
 	extract_vmlinux "$dir/vmlinuz" "$dir/vmlinux.part" && mv "$dir/vmlinux.part" "$dir/vmlinux"
+}
+
+# Library, tools and the guest's own programs, for the processor of this kernel.
+prepare_programs() {
+	use_arch x86
+	if [[ $1 = *-arm64 ]]; then
+		use_arch arm64
+		fetch_busybox >"$WORK/busybox.log" 2>&1 || { echo "skip $1: no busybox"; return 1; }
+		command -v qemu-system-aarch64 >/dev/null ||
+			{ echo "skip $1: qemu-system-aarch64 is not installed"; return 1; }
+	fi
+	build_project >"$CACHE/exes.log" 2>&1 || { echo "not ok $1/exes"; return 1; }
+	build_programs >"$CACHE/programs.log" 2>&1 || { echo "not ok $1/programs"; return 1; }
 }
 
 run_kernel() {
@@ -50,6 +65,7 @@ run_kernel() {
 	abi=${headers#linux-headers-}
 	WORK=$CACHE/$kernel MODULES=$WORK/modules
 	mkdir -p "$WORK"
+	prepare_programs "$kernel" || return
 	image_of "$abi" >"$WORK/fetch.log" 2>&1 ||
 		{ echo "skip $kernel: no image of $abi"; return; }
 	if ! build_modules "/usr/src/$headers" >"$WORK/build.log" 2>&1; then
@@ -63,8 +79,6 @@ run_kernel() {
 	echo "# $kernel: $abi, $((SECONDS - started)) s"
 }
 
-command make -s -C "$ROOT" exes >"$CACHE/exes.log" 2>&1 || { echo "not ok boots/exes"; exit 1; }
-build_programs >"$CACHE/programs.log" 2>&1 || { echo "not ok boots/programs"; exit 1; }
-[ $# != 0 ] || set -- 5.10 6.12-gcc14 7.2 7.3
+[ $# != 0 ] || set -- 5.10 6.1-arm64 6.12-gcc14 7.2 7.3
 each_kernel run_kernel "$@" | tee "$CACHE/boots.txt"
 ! grep -q '^not ok' "$CACHE/boots.txt"

@@ -19,10 +19,12 @@ GUEST_CPU=${GUEST_CPU:-max}
 GUEST_APPEND=${GUEST_APPEND:-}
 MODULE_SOURCE=${MODULE_SOURCE:-$ROOT/src/modules/gdrdrv}
 . "$HERE/lib/kernels.sh"
+. "$HERE/lib/arch.sh"
 . "$HERE/lib/build.sh"
 . "$HERE/lib/guest.sh"
 . "$HERE/debug/cache.sh"
 mkdir -p "$CACHE/debs"
+use_arch x86
 
 # Root, or a CI machine, must run the kernels; others may skip with the reason.
 must_run() {
@@ -164,7 +166,7 @@ if [ -n "$tool" ]; then
 	cannot kernel "$tool is not installed (make check-deps)"
 	exit 0
 fi
-make -s -C "$ROOT" exes >"$CACHE/exes.log" 2>&1 || { echo "not ok kernel/exes"; exit 1; }
+build_project >"$CACHE/exes.log" 2>&1 || { echo "not ok kernel/exes"; exit 1; }
 build_programs >"$CACHE/programs.log" 2>&1 || {
 	echo "not ok kernel/programs"
 	tail -n 30 "$CACHE/programs.log"

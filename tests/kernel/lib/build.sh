@@ -29,7 +29,7 @@ build_standin() {
 	kbuild "$kernel" "$dir" STANDIN_HEADERS="$HERE/nvidia/$layout/nvidia" \
 		STANDIN_FLAVOUR="$flavour" STANDIN_VERSION="$version" W=1 || return 1
 	mkdir -p "$MODULES/$name"
-	strip --strip-debug -o "$MODULES/$name/nvidia_emu.ko" "$dir/nvidia_emu.ko"
+	"${CROSS}strip" --strip-debug -o "$MODULES/$name/nvidia_emu.ko" "$dir/nvidia_emu.ko"
 }
 
 # What the module's build looks for beside nv-p2p.h in the driver's source folder.
@@ -53,7 +53,7 @@ build_gdrdrv() {
 	make -s -C "$dir" KERNELDIR="$kernel" CONFIG_DEBUG_INFO_BTF_MODULES= \
 		NV_DRIVER_PATH="$(driver_source "$2" "$3" "$4" "$5")" || return 1
 	mkdir -p "$MODULES/$name"
-	strip --strip-debug -o "$MODULES/$name/gdrdrv.ko" "$dir/gdrdrv.ko"
+	"${CROSS}strip" --strip-debug -o "$MODULES/$name/gdrdrv.ko" "$dir/gdrdrv.ko"
 }
 
 # A licence that is not the GPL makes modpost name every GPL-only symbol.  On a
@@ -72,7 +72,7 @@ build_as_mit() {
 build_probe() {
 	fresh_copy "$HERE/probe" "$WORK/probe"
 	kbuild "$1" "$WORK/probe" W=1 || return 1
-	strip --strip-debug -o "$MODULES/pte_probe.ko" "$WORK/probe/pte_probe.ko"
+	"${CROSS}strip" --strip-debug -o "$MODULES/pte_probe.ko" "$WORK/probe/pte_probe.ko"
 }
 
 build_modules() {
@@ -90,23 +90,23 @@ GUEST_CFLAGS="-std=gnu11 -D_GNU_SOURCE -O2 -g -pthread -Wall -Wextra -Wshadow
 
 # Programs that use the emulated CUDA driver, as dynamic as a user's.
 build_cuda_programs() {
-	local source out=$CACHE/guest-cuda
+	local source out=$GUEST_PROGRAMS-cuda
 	mkdir -p "$out"
 	for source in "$HERE"/guest/cuda/*.c; do
-		gcc $GUEST_CFLAGS -I"$HERE/standin" -I"$ROOT/tests" -I"$ROOT/src/emu/include" \
+		"${CROSS}gcc" $GUEST_CFLAGS -I"$HERE/standin" -I"$ROOT/tests" -I"$ROOT/src/emu/include" \
 			-o "$out/cuda_$(basename "$source" .c)" "$source" "$ROOT/tests/harness.c" \
-			-L"$ROOT/build/emu" -lcuda || return 1
+			-L"$GUEST_TOP/emu" -lcuda || return 1
 	done
 }
 
 build_programs() {
-	local source name out=$CACHE/guest
+	local source name out=$GUEST_PROGRAMS
 	mkdir -p "$out"
 	build_cuda_programs || return 1
 	for source in "$HERE"/guest/*.c; do
 		name=$(basename "$source" .c)
 		[ "$name" = bench ] && continue
-		gcc $GUEST_CFLAGS -static \
+		"${CROSS}gcc" $GUEST_CFLAGS -static \
 			-I"$HERE/guest" -I"$HERE/standin" -I"$HERE/probe" -I"$ROOT/tests" \
 			-I"$ROOT/src/modules/gdrdrv" -o "$out/$name" \
 			"$source" "$HERE/guest/bench.c" "$ROOT/tests/harness.c" || return 1
